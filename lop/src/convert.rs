@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! From the simulator's results to what reports show.
 
-use lop_report::{Beside, Bounds, Cell, Class, Interval, PointValue, Price, Relative, Report, RunResult};
+use lop_report::{
+    Beside, Bounds, Cell, Class, Interval, PointValue, Price, Relative, Report, RunResult, Variation, VariedVerdict,
+};
 use lop_simulator::experiment::{self, Experiment, PolicyResult, Study};
 use lop_simulator::PolicyChoice;
 use std::collections::BTreeMap;
@@ -24,6 +26,7 @@ pub fn report(experiment: &Experiment, study: Study) -> Report {
             .iter()
             .flat_map(|judged| cells(judged, &study.cells))
             .collect(),
+        variations: study.variations.into_iter().map(variation).collect(),
         published: Vec::new(),
         trace: None,
     }
@@ -37,6 +40,7 @@ fn cells(judged: &PolicyChoice, cells: &[experiment::Cell]) -> Vec<Cell> {
         edp_over_best: cell.edp,
         time_over_first: cell.time,
         responses: cell.responses,
+        energy_over_in_time: cell.energy,
         behind: cell.is_behind(),
         price: cell.price.as_ref().map(|price| Price {
             without: price.without.to_string(),
@@ -52,6 +56,23 @@ fn cells(judged: &PolicyChoice, cells: &[experiment::Cell]) -> Vec<Cell> {
         }),
     };
     cells.iter().map(cell).collect()
+}
+
+fn variation(variation: experiment::Variation) -> Variation {
+    Variation {
+        point: points(variation.point),
+        policy: variation.policy,
+        values: variation.values,
+        other_rules: variation.other_rules,
+        other_order: variation.other_order,
+        other_energy: variation.other_energy,
+        energy: variation.energy,
+        verdict: variation.verdict.map(|verdict| VariedVerdict {
+            edp: verdict.edp,
+            range: verdict.range,
+            others: verdict.others,
+        }),
+    }
 }
 
 fn points(point: Vec<(String, experiment::PointValue)>) -> BTreeMap<String, PointValue> {

@@ -47,6 +47,7 @@ fn report(title: &str, description: &str, machine: &str, runs: u32, results: Vec
         runs,
         results,
         cells: vec![],
+        variations: vec![],
         published: Vec::new(),
         trace: None,
     }

@@ -49,6 +49,22 @@ pub(crate) fn check_report(report: &Report) -> Result<(), ReportError> {
             });
         }
     }
+    for (index, variation) in report.variations.iter().enumerate() {
+        let of_verdict = variation
+            .verdict
+            .map_or([1.0; 3], |verdict| [verdict.edp, verdict.range[0], verdict.range[1]]);
+        if let Some(value) = variation
+            .energy
+            .iter()
+            .chain(&of_verdict)
+            .find(|value| !value.is_finite())
+        {
+            return Err(ReportError::NotFinite {
+                place: format!("variations[{index}]"),
+                value: value.to_string(),
+            });
+        }
+    }
     Ok(())
 }
 

@@ -21,6 +21,7 @@ pub mod published;
 mod rows;
 mod sweep;
 mod table;
+mod variations;
 mod verdict;
 
 pub use counters::counters_table;

@@ -23,6 +23,9 @@ pub struct Report {
     /// Only for a study that judges one policy against all others: how it did at each point.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cells: Vec<Cell>,
+    /// Only for a study that varies a sweep: what its other values change, by cell and policy.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub variations: Vec<Variation>,
     /// Figures that sources published of this experiment, beside those of these results. Left out where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<ComparedTable>,
@@ -60,6 +63,9 @@ pub struct Cell {
     pub time_over_first: f64,
     /// The clock sets the end of the workload: time, in EDP too, is the mean response.
     pub responses: bool,
+    /// Only then: its energy over the lowest of policies whose mean response is no more than 1 % longer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub energy_over_in_time: Option<f64>,
     /// Its EDP is not nearly the lowest, or it is slower than the first policy.
     pub behind: bool,
     /// Only where it is behind: the rule or rules whose removal lowers its EDP most, if there are any.
@@ -81,6 +87,32 @@ pub struct Beside {
     pub high_set_mean: [f64; 2],
     /// Core-seconds that work lost until its core was at the highest speed.
     pub lost_slow_start_s: [f64; 2],
+}
+
+/// What the other values of a varied sweep change beside its first, for one policy at one point of the other sweeps.
+#[derive(Debug, Clone, Serialize)]
+pub struct Variation {
+    pub point: BTreeMap<String, PointValue>,
+    pub policy: String,
+    /// Values beside the first, and of these, those with which the policy has other rules, another order of costs, and an energy that differs by more than
+    /// 2 %.
+    pub values: usize,
+    pub other_rules: usize,
+    pub other_order: usize,
+    pub other_energy: usize,
+    /// Lowest and highest, over that of the first value.
+    pub energy: [f64; 2],
+    /// Only of a judged policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<VariedVerdict>,
+}
+
+/// EDP of the judged policy over the lowest: with the first value, lowest and highest with the others. And with how many of them the verdict is another.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct VariedVerdict {
+    pub edp: f64,
+    pub range: [f64; 2],
+    pub others: usize,
 }
 
 /// The judged policy without one of its rules.

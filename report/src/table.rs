@@ -10,6 +10,7 @@ use crate::page::{Page, Room};
 use crate::published::published_text;
 use crate::rows::merged;
 use crate::sweep::{points, single_numeric};
+use crate::variations;
 use crate::verdict::verdicts;
 
 /// The report for people: a title, what it comes to, then a block per sweep point, or one table where a single number is swept. Every line ends with a
@@ -22,13 +23,22 @@ pub fn table(report: &Report, room: Room) -> String {
         page.prose("no results");
         return page.end();
     }
+    let groups = variations::groups_grid(report);
     let cells = cells_grid(report);
-    match cells.is_some() {
-        true => page.prose(&judgement(report)),
-        false => verdicts(report).iter().for_each(|verdict| page.prose(verdict)),
+    match (&groups, &cells) {
+        (Some(_), _) => page.prose(&variations::judgement(report)),
+        (None, Some(_)) => page.prose(&judgement(report)),
+        (None, None) => verdicts(report).iter().for_each(|verdict| page.prose(verdict)),
     }
     if !report.description.is_empty() {
         page.prose(&report.description);
+    }
+    if let Some(groups) = groups {
+        for grid in [Some(groups), variations::cells_grid(report)].iter().flatten() {
+            page.blank();
+            page.table(grid);
+        }
+        return page.end();
     }
     if let Some(cells) = cells {
         page.blank();

@@ -13,6 +13,7 @@ mod resolve;
 mod run;
 mod setting;
 pub mod suggest;
+mod vary;
 
 pub use builtin::{builtin_names, builtin_text, load, load_builtin};
 pub use classes::{Class, ClassName};
@@ -22,6 +23,7 @@ pub use read::read;
 pub use resolve::{open_machine, open_workload};
 pub use run::{record, run, ExperimentError, PolicyResult, Recorded, RunControl, Study};
 pub use setting::{Origin, PolicyKey, Setting, SettingKey};
+pub use vary::{Variation, Verdict, CHANGED};
 
 use crate::{Placing, PolicyChoice};
 use lop_machine::InputError;
@@ -51,6 +53,9 @@ pub struct Experiment {
     pub every_placement: bool,
     /// The policy that is compared with all others at each point. Results then keep no counters.
     pub judged: Option<PolicyChoice>,
+    /// The sweep whose first value is taken for true: what its other values change is told for each cell of the other sweeps. Results then keep no
+    /// counters.
+    pub varied: Option<String>,
     /// Points to leave out. Each entry has labels by sweep name, and a point that has all of them is left out.
     pub left_out: Vec<BTreeMap<String, Vec<String>>>,
     /// Applied to every point, in this order.

@@ -3,18 +3,9 @@
 
 mod common;
 use common::*;
-use lop_machine::input::Override;
 use lop_machine::Machine;
 use lop_simulator::workload::{self, Step, Workload};
 use lop_simulator::Outcome;
-
-fn overrides(pairs: &[(&str, &str)]) -> Vec<Override> {
-    let one = |&(key, value): &(&str, &str)| Override {
-        key: key.into(),
-        value: value.into(),
-    };
-    pairs.iter().map(one).collect()
-}
 
 fn work(name: &str, pairs: &[(&str, &str)]) -> Workload {
     let spec = workload::load(name, &overrides(pairs)).unwrap_or_else(|error| panic!("{error}"));

@@ -3,19 +3,10 @@
 
 mod common;
 use common::*;
-use lop_machine::input::Override;
 use lop_machine::Machine;
 use lop_simulator::experiment::ClassName;
 use lop_simulator::workload::{self, Barrier, Mutex, Program, Step, Waiting, Workload};
 use lop_simulator::{Outcome, TraceEvent};
-
-fn overrides(pairs: &[(&str, &str)]) -> Vec<Override> {
-    let one = |&(key, value): &(&str, &str)| Override {
-        key: key.into(),
-        value: value.into(),
-    };
-    pairs.iter().map(one).collect()
-}
 
 /// One fast core of speed 1 and slow ones of speed 1/2, with the costs of the machine: 2 us for a switch, 5 for a migration.
 fn one_fast(slow: &str) -> Machine {

@@ -169,6 +169,7 @@ fn plain() -> Experiment {
         runs: 1,
         every_placement: false,
         judged: None,
+        varied: None,
         left_out: Vec::new(),
         settings: Vec::new(),
         classes: None,

@@ -17,6 +17,7 @@ use crate::published::{published_grid, HEADING as HEADING_OF_PUBLISHED};
 use crate::rows::{merged, overall, response_s, Overall};
 use crate::sweep::{axis, dimensions, dimensions_of, points, policies, single_numeric, value_text, PointGroup};
 use crate::table::{footnote, recorded, setting, CANNOT_KNOW};
+use crate::variations;
 use crate::verdict::verdicts;
 use std::fmt::Write;
 
@@ -41,6 +42,11 @@ pub(crate) fn section(report: &Report, number: usize, palette: &[&str], heading:
     }
     html.push_str(&first_charts(report, &rows, palette));
     html.push_str(&facts(report));
+    if let Some(groups) = variations::groups_grid(report) {
+        let _ = writeln!(html, "<p>{}</p>", escape(&variations::judgement(report)));
+        let cells = variations::cells_grid(report).map_or(String::new(), |grid| html_table(&grid, 1));
+        return html + &html_table(&groups, 1) + &cells + timelines + "</section>\n";
+    }
     if let Some(cells) = cells_grid(report) {
         let _ = writeln!(html, "<p>{}</p>", escape(summary(report).trim()));
         let beside = beside_grid(report).map_or(String::new(), |grid| html_table(&grid, 1));

@@ -57,6 +57,7 @@ fn report() -> Report {
             result("highlow", 2.0, 60.0, 3600.0),
         ],
         cells: Vec::new(),
+        variations: Vec::new(),
         published: Vec::new(),
         trace: None,
     }

@@ -40,6 +40,7 @@ fn report(results: Vec<RunResult>) -> Report {
         runs: 1,
         results,
         cells: Vec::new(),
+        variations: Vec::new(),
         published: Vec::new(),
         trace: None,
     }

@@ -20,6 +20,7 @@ pub fn report() -> Report {
             result("highlow", 110.0, 4400.0, (1.1, 0.88, 0.968)),
         ],
         cells: vec![],
+        variations: vec![],
         published: Vec::new(),
         trace: None,
     }

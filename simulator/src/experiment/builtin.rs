@@ -5,7 +5,7 @@ use super::{folder_of, is_path, read, suggest, Experiment, Origin};
 use lop_machine::{input, InputError};
 use std::path::Path;
 
-const BUILTIN: [(&str, &str); 18] = [
+const BUILTIN: [(&str, &str); 20] = [
     (
         "recorded-build",
         include_str!("../../../data/experiments/recorded-build.toml"),
@@ -72,6 +72,14 @@ const BUILTIN: [(&str, &str); 18] = [
         include_str!("../../../data/experiments/hybrid-laptop.toml"),
     ),
     ("everything", include_str!("../../../data/experiments/everything.toml")),
+    (
+        "unknown-watts",
+        include_str!("../../../data/experiments/unknown-watts.toml"),
+    ),
+    (
+        "assumed-laptop",
+        include_str!("../../../data/experiments/assumed-laptop.toml"),
+    ),
 ];
 
 /// Ids, in the order of the study.

@@ -56,6 +56,8 @@ pub struct Cell {
     pub time: f64,
     /// The workload's duration ends the run, so delay is the mean response time.
     pub responses: bool,
+    /// Only if `responses`: its energy over the lowest of policies that respond no later, to within 1 %.
+    pub energy: Option<f64>,
     /// Only if it is behind, and leaving out a rule, or several, lowers its EDP by more than 1 %.
     pub price: Option<Price>,
     /// Only if it is behind.
@@ -113,17 +115,24 @@ impl Cell {
     pub(super) fn of(results: &[PolicyResult], judged: &PolicyChoice) -> Option<Self> {
         let own = results.iter().find(|result| result.policy == *judged)?;
         let edp_js = |result| Judged::of_result(result).edp_js;
-        let delay_s = |result| Judged::of_result(result).delay_s;
+        let delay_s = |result: &PolicyResult| Judged::of_result(result).delay_s;
         let best = results.iter().fold(
             own,
             |best, result| if edp_js(result) < edp_js(best) { result } else { best },
         );
+        let no_later = |result: &&PolicyResult| delay_s(result) <= NEARLY_AS_FAST * delay_s(own);
+        let energies_j = results
+            .iter()
+            .filter(no_later)
+            .map(|result| result.mean.system_energy_j);
+        let responses = own.counters.contains_key("mean_response_s");
         let mut cell = Self {
             point: own.point.clone(),
             best: best.policy.clone(),
             edp: ratio(edp_js(own), edp_js(best)),
             time: ratio(delay_s(own), delay_s(&results[0])),
-            responses: own.counters.contains_key("mean_response_s"),
+            responses,
+            energy: responses.then(|| ratio(own.mean.system_energy_j, energies_j.fold(f64::MAX, f64::min))),
             price: None,
             beside: None,
         };
@@ -170,6 +179,7 @@ mod tests {
             edp: 1.1,
             time: 1.0,
             responses: false,
+            energy: None,
             price: None,
             beside: None,
         };

@@ -29,6 +29,7 @@ struct File {
     classes: Option<Spanned<String>>,
     #[serde(default)]
     judge: Option<Spanned<String>>,
+    vary: Option<Spanned<String>>,
     #[serde(default)]
     leave_out: Vec<Spanned<BTreeMap<String, Vec<String>>>>,
     #[serde(default)]
@@ -45,12 +46,22 @@ struct SweepTable {
     values: Spanned<Vec<Spanned<ValueEntry>>>,
 }
 
-/// A plain value, or one with a label and further settings.
+/// A plain value, one with a label and further settings, or a range of plain ones.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum ValueEntry {
+    Range(RangeOfValues),
     Full(FullValue),
     Plain(toml::Value),
+}
+
+/// The whole numbers from one to the other, both included, or this text with each of them in place of `#`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RangeOfValues {
+    from: i64,
+    to: i64,
+    text: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -98,6 +109,7 @@ pub fn read(file: &str, text: &str, folder: Option<&Path>) -> Result<Experiment,
         every_placement,
         classes,
         judge,
+        vary,
         leave_out,
         set,
         sweep,
@@ -115,6 +127,7 @@ pub fn read(file: &str, text: &str, folder: Option<&Path>) -> Result<Experiment,
         workload: reference(&source, workload.get_ref(), workload.span()),
         judged: judge.map(|name| judged(&source, &name, &policies)).transpose()?,
         left_out: left_out(&source, leave_out, &sweeps)?,
+        varied: vary.map(|name| varied_sweep(&source, &name, &sweeps)).transpose()?,
         every_placement: every_placement.is_some_and(|asked| *asked.get_ref()),
         policies,
         seed: match &seed {
@@ -271,6 +284,20 @@ fn sweeps(source: &Source, tables: &[SweepTable]) -> Result<Vec<Sweep>, InputErr
     Ok(sweeps)
 }
 
+/// The name is that of a sweep of several values.
+fn varied_sweep(source: &Source, name: &Spanned<String>, sweeps: &[Sweep]) -> Result<String, InputError> {
+    match sweeps.iter().find(|sweep| sweep.point == *name.get_ref()) {
+        Some(sweep) if sweep.values.len() > 1 => Ok(sweep.point.clone()),
+        _ => Err(source.error(
+            name.span(),
+            format!(
+                "'{}', expected the point of a sweep: its first value, and others that stand in its place",
+                name.get_ref()
+            ),
+        )),
+    }
+}
+
 /// The name is that of a sweep, which has three values.
 fn sweep_of_classes(source: &Source, name: &Spanned<String>, sweeps: &[Sweep]) -> Result<String, InputError> {
     match sweeps.iter().find(|sweep| sweep.point == *name.get_ref()) {
@@ -306,8 +333,8 @@ fn sweep(source: &Source, table: &SweepTable) -> Result<Sweep, InputError> {
         .values
         .get_ref()
         .iter()
-        .map(|entry| sweep_value(source, table, &axis, entry));
-    let values = values.collect::<Result<Vec<_>, _>>()?;
+        .map(|entry| sweep_values(source, table, &axis, entry));
+    let values = values.collect::<Result<Vec<_>, _>>()?.concat();
     let mut labels = BTreeSet::new();
     if let Some(twice) = values
         .iter()
@@ -324,32 +351,46 @@ fn sweep(source: &Source, table: &SweepTable) -> Result<Sweep, InputError> {
     })
 }
 
-fn sweep_value(
+fn sweep_values(
     source: &Source,
     table: &SweepTable,
     axis: &Axis,
     entry: &Spanned<ValueEntry>,
-) -> Result<SweepValue, InputError> {
-    let nothing = BTreeMap::new();
-    let (value, label, set) = match entry.get_ref() {
-        ValueEntry::Plain(value) => (value, None, &nothing),
-        ValueEntry::Full(full) => (&full.value, full.label.as_ref(), &full.set),
-    };
+) -> Result<Vec<SweepValue>, InputError> {
     let origin = Origin {
         key: Some("sweep.values".into()),
         ..source.origin(entry.span())
     };
-    let label = label_of(label.unwrap_or(value)).map_err(|message| origin.error(message))?;
+    let (values, label, set) = match entry.get_ref() {
+        ValueEntry::Plain(value) => (vec![value.clone()], None, None),
+        ValueEntry::Full(full) => (vec![full.value.clone()], full.label.as_ref(), Some(&full.set)),
+        ValueEntry::Range(range) => (values_of(range).map_err(|message| origin.error(message))?, None, None),
+    };
     let mut settings = Vec::new();
-    for (key, value) in set {
+    for (key, value) in set.into_iter().flatten() {
         flatten(key, value, &origin, &mut settings)?;
     }
-    let change = change(source, table, axis, value, origin)?;
-    Ok(SweepValue {
-        label,
-        change,
-        settings,
-    })
+    let value = |value: &toml::Value| {
+        Ok(SweepValue {
+            label: label_of(label.unwrap_or(value)).map_err(|message| origin.error(message))?,
+            change: change(source, table, axis, value, origin.clone())?,
+            settings: settings.clone(),
+        })
+    };
+    values.iter().map(value).collect()
+}
+
+fn values_of(range: &RangeOfValues) -> Result<Vec<toml::Value>, String> {
+    let (from, to) = (range.from, range.to);
+    if !(0..MAX_POINTS as i128).contains(&(i128::from(to) - i128::from(from))) {
+        return Err(format!("from {from} to {to}, expected 1 to {MAX_POINTS} values"));
+    }
+    let value = |number: i64| match &range.text {
+        None => Ok(number.into()),
+        Some(text) if text.contains('#') => Ok(text.replace('#', &number.to_string()).into()),
+        Some(text) => Err(format!("'{text}', expected a text with #, which stands for the number")),
+    };
+    (from..=to).map(value).collect()
 }
 
 fn change(
@@ -392,7 +433,7 @@ fn label_of(value: &toml::Value) -> Result<PointValue, String> {
         toml::Value::String(text) => Ok(PointValue::Text(text.clone())),
         toml::Value::Boolean(truth) => Ok(PointValue::Text(truth.to_string())),
         other => Err(format!(
-            "expected a number, text, true or false, or {{ value = .., label = \"..\" }}, found {}",
+            "expected a number, text, true or false, {{ value = .., label = \"..\" }} or {{ from = .., to = .. }}, found {}",
             other.type_str()
         )),
     }

@@ -58,6 +58,41 @@ fn a_whole_file_is_read() {
     );
 }
 
+#[test]
+fn a_range_stands_for_its_numbers() {
+    let labels = |values: &str| -> Result<Vec<String>, InputError> {
+        let text = GOOD.replacen("[1, 2.5, {", &format!("[{values}, {{"), 1);
+        let study = read("study.toml", &text, None)?;
+        Ok(study.sweeps[0]
+            .values
+            .iter()
+            .map(|value| value.label.to_string())
+            .collect())
+    };
+    assert_eq!(labels("{ from = 5, to = 7 }, 9").unwrap(), ["5", "6", "7", "9", "four"]);
+    assert_eq!(labels("{ from = 2, to = 2, text = \"n#\" }").unwrap(), ["n2", "four"]);
+    for (values, expected) in [
+        ("{ from = 2, to = 1 }", "from 2 to 1, expected 1 to"),
+        ("{ from = 0, to = 9223372036854775807 }", "expected 1 to 100000 values"),
+        ("{ from = 1, to = 2, text = \"n\" }", "'n', expected a text with #"),
+        ("1, { from = 1, to = 2 }", "value '1' is given twice"),
+    ] {
+        let error = labels(values).unwrap_err().to_string();
+        assert!(error.contains(expected), "{values}: {error}");
+    }
+}
+
+#[test]
+fn what_varies_is_a_sweep_of_several_values() {
+    let varied = |line: &str| read("study.toml", &GOOD.replacen("runs = 3", line, 1), None);
+    assert_eq!(varied("vary = \"jobs\"").unwrap().varied.as_deref(), Some("jobs"));
+    let error = varied("vary = \"watts\"").unwrap_err().to_string();
+    assert!(
+        error.contains("7: vary: 'watts', expected the point of a sweep"),
+        "{error}"
+    );
+}
+
 /// Replaces one line of the good file and returns the error.
 fn broken(line: &str, replacement: &str) -> InputError {
     assert!(GOOD.contains(line), "no line '{line}'");

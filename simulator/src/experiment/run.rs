@@ -5,6 +5,7 @@ use super::judge::{Cell, Judged, COUNTED};
 use super::merge::{add_extremes, mean, mean_bounds, merge_counters, Half, Measures};
 use super::placements::{pinned, Placements};
 use super::plan::{first_point, points, Point};
+use super::vary::{variations, Variation};
 use super::{classes, Class, Experiment, PointValue, MAX_RUNS};
 use crate::engine::config_of;
 use crate::workload::Workload;
@@ -40,6 +41,8 @@ pub struct Study {
     pub results: Vec<PolicyResult>,
     /// By point, if a policy is judged.
     pub cells: Vec<Cell>,
+    /// By cell of the sweeps that are not varied, then by policy, if a sweep is.
+    pub variations: Vec<Variation>,
 }
 
 /// One policy at one sweep point.
@@ -168,6 +171,7 @@ fn run_with(engine: Engine, experiment: &Experiment, control: &RunControl) -> Re
         cells.extend(pool.install(|| job.judge(experiment, batch, &of_batch))?);
         merged.extend(of_batch);
     }
+    let variations = variations(experiment, &points, &merged, &cells);
     let without_class = classes::classify(experiment, &mut merged);
     let eas = PolicyChoice::Linux(Governor::Eas);
     let has_eas = experiment.policies.contains(&eas);
@@ -186,6 +190,7 @@ fn run_with(engine: Engine, experiment: &Experiment, control: &RunControl) -> Re
         ),
         results: merged,
         cells,
+        variations,
     })
 }
 
@@ -340,7 +345,7 @@ impl<'a> Job<'a> {
             let Some(mut cell) = Cell::of(results, judged) else {
                 return Ok(None);
             };
-            if cell.is_behind() {
+            if cell.is_behind() && experiment.varied.is_none() {
                 let seeds = 0..u64::from(experiment.runs);
                 let others = seeds.end..2 * seeds.end;
                 let with_all = self.mean_edp_js(experiment, point, judged, seeds)?;
@@ -513,7 +518,7 @@ fn results(experiment: &Experiment, points: &[Point], flat: &[Run], placed: &[Ve
                 // All placements, not a sample, so there is no confidence interval.
                 merged.ci95 = None;
             }
-            if experiment.judged.is_some() {
+            if experiment.judged.is_some() || experiment.varied.is_some() {
                 merged.counters.retain(|name, _| COUNTED.contains(&name.as_str()));
             }
             results.push(merged);

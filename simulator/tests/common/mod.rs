@@ -2,6 +2,7 @@
 //! Small machines and workloads for the tests of the engine: round figures, no costs, so that results follow by hand.
 #![allow(dead_code, unused_imports)] // each test program uses its own share
 
+use lop_machine::input::Override;
 use lop_machine::{Cost, Cpu, Cpufreq, Dram, IdleState, Kind, Machine, Opp};
 use lop_policy::MemoryClass;
 use lop_simulator::experiment::{self, Experiment, PolicyResult, RunControl, Study};
@@ -111,6 +112,15 @@ pub fn machine_of(kind: Kind, cores: u16, threads: u16) -> Machine {
         thermal: None,
         notes: vec![],
     }
+}
+
+/// Keys of a machine or a workload, with their values as TOML text.
+pub fn overrides(pairs: &[(&str, &str)]) -> Vec<Override> {
+    let one = |&(key, value): &(&str, &str)| Override {
+        key: key.into(),
+        value: value.into(),
+    };
+    pairs.iter().map(one).collect()
 }
 
 /// Cores of `two_speeds`.
