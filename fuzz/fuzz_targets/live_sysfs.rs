@@ -18,7 +18,10 @@ fuzz_target!(|text: &str| match TextTree::parse("fuzz.sysfs", text) {
             }
             assert!(!lop_machine::draw_live(&machine).is_empty());
             if let Some(known) = unmeasured(&tree, &machine).machine {
-                assert!(known.kinds.iter().all(|kind| kind.opps.is_sorted_by(|a, b| a.khz < b.khz)));
+                assert!(known
+                    .kinds
+                    .iter()
+                    .all(|kind| kind.opps.is_sorted_by(|a, b| a.khz < b.khz)));
                 assert!(traits(&known).machine_mw > 0 && power(&known).core_mw > 0 && !points(&known).is_empty());
             }
         }
