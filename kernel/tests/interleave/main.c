@@ -241,7 +241,8 @@ static void describe(u64 seed)
 /*
  * The task is in the local DSQ of a CPU that a higher class took before it ran. From Linux 7.0 on it gets a share of
  * that CPU, and before that nothing can help it. From 7.1 on a task that was woken there is enqueued again. Or the
- * task's affinity is restricted and its anchor is such a CPU. Or it is such a CPU's turn to share with what it is home to.
+ * task's affinity is restricted and its anchor is such a CPU. Or it waits at its home, such a
+ * CPU, and the kernel gives it a share there.
  */
 static bool is_on_taken_cpu(const struct model_task *t)
 {

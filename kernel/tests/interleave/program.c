@@ -259,9 +259,10 @@ static const char *find_fault_of_home(unsigned cpu)
 
 static const char *find_fault_of_cpu(unsigned cpu)
 {
+	const char *fault = paces ? find_fault_of_home(cpu) : NULL;
 	u32 anchored = 0, given, n;
-	if (paces && find_fault_of_home(cpu))
-		return find_fault_of_home(cpu);
+	if (fault)
+		return fault;
 	for (n = 0; n < nr_known; n++)
 		anchored += states[n].task.anchor == (s32)cpu;
 	if (lopsided.membership.anchored[cpu] != anchored)

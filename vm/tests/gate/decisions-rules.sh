@@ -23,7 +23,7 @@ work() {
   [ $? = 143 ] && lop-load lengths 40,60,80,100,120 >/tmp/lengths.json
 }
 
-# A thread that a clock wakes gets a home in the green set, as `lop status` shows, and keeps it until it ends.
+# A thread that a clock wakes gets a home in the green set, as `lop status` shows; the home ends with it.
 paced() {
   local load
   lop-load frames --count 1000000 >/tmp/frames.json & load=$!
@@ -49,6 +49,6 @@ expect 'auto gets watts' give_watts
 all_work() { paced && work && paced; }
 logged auto all_work --policy auto --reserve asked
 expect 'auto: it went by them' grep -qm1 '"core_mw":[1-9]' /tmp/auto.log
-expect 'auto: paced work ran at its home' has_kinds /tmp/auto.log ran
+expect 'auto: the log has what tasks ran' has_kinds /tmp/auto.log ran
 expect 'no warning of the kernel' kernel_is_well
 sum_up

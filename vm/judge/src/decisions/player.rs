@@ -5,15 +5,11 @@ use super::Decision;
 use anyhow::{Context, Result};
 use lop_machine::live::LiveMachine;
 use lop_policy::{self as policy, App, Config, CpuBits, CpuPlace, Env, Policy, Set, Task, CPU_WORDS};
-use lop_records::{Kind, Record};
+use lop_records::{Kind, Record, WOKEN_BRIEF, WOKEN_BY_CLOCK, WOKEN_SYSTEM};
 use std::collections::{HashMap, VecDeque};
 
 /// The weight does not affect the compared decisions.
 const ANY_WEIGHT: u32 = 100;
-/// `enum lop_woken` of the program: properties of a woken task.
-const WOKEN_BRIEF: u32 = 1;
-const WOKEN_SYSTEM: u32 = 2;
-const WOKEN_BY_CLOCK: u32 = 4;
 
 pub struct Player {
     policy: Policy,
