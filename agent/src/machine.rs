@@ -58,6 +58,7 @@ impl Layout {
         let place = |(cpu, &(tier, permille)): (&&LiveCpu, &(u16, u16))| {
             let place = CpuPlace {
                 tier,
+                clock_domain: cpu.clock_domain,
                 voltage_domain: cpu.voltage_domain,
                 memory_domain: cpu.memory_domain,
                 node: cpu.node,

@@ -12,6 +12,7 @@ struct lop_topology {
 	struct lop_cpus isolated;          /* those of them that only tasks bound there use (isolated.h) */
 	u16 nr_nodes, nr_tiers, nr_memory_domains, nr_sockets;
 	u16 tier[LOP_MAX_CPUS];            /* kind of core, 0 the fastest */
+	u16 clock_domain[LOP_MAX_CPUS];    /* CPUs whose clock is one: it runs at the highest speed that one of them asks for */
 	u16 voltage_domain[LOP_MAX_CPUS];
 	u16 memory_domain[LOP_MAX_CPUS];
 	u16 node[LOP_MAX_CPUS];

@@ -66,11 +66,16 @@ lop_rule void lop_make_ladder(struct lop_config *c, const struct lop_point *poin
 
 lop_rule const struct lop_rung *lop_rung_at(const struct lop_sched *s, u32 rung) { return &s->config.rung[rung & (LOP_MAX_RUNGS - 1)]; }
 
-/* Of the fastest core, x 1000: how fast `cpu` works. */
+lop_rule u32 lop_clock_of(const struct lop_sched *s, u32 cpu) { return lop_cpu_index(s->topology.clock_domain[lop_cpu_index(cpu)]); }
+
+/*
+ * Of the fastest core, x 1000: how fast `cpu` works. A home works at its rung, unless a high core has the same clock. If it
+ * counted as slow then, its tasks would seem to need less than they do, and be late once that core is not high any more.
+ */
 lop_rule u32 lop_rate_permille(const struct lop_sched *s, u32 cpu)
 {
 	u32 kind = s->topology.tier_permille[lop_tier_of(s, cpu)];
-	if (lop_set_of(s, cpu) == LOP_GREEN)
+	if (lop_set_of(s, cpu) == LOP_GREEN && !s->membership.clock_high[lop_clock_of(s, cpu)])
 		return lop_rung_at(s, s->pace.rung[lop_cpu_index(cpu)])->rate_permille;
 	return kind ? kind : 1000;
 }
@@ -170,15 +175,39 @@ lop_subprog s32 lop_home_at(const struct lop_sched *s lop_nonnull, struct lop_wo
 	return cpu >= 0 ? cpu : lop_idle_surplus(s, kind);
 }
 
-/* Sets the speed of a home by its load. With the lock held. */
-lop_rule void lop_set_pace(struct lop_sched *s, struct lop_world *world, u32 cpu)
+/* Homes of the CPU's kind that have its clock. */
+lop_rule bool lop_shares_pace(const struct lop_sched *s, u32 cpu, u32 home)
 {
-	u32 rung = lop_rung_for(s, cpu, s->pace.load_permille[cpu]);
-	if (rung == s->pace.rung[cpu])
-		return;
-	s->pace.rung[cpu] = rung;
-	if (lop_cpus_has(&s->set[LOP_GREEN].cpus, cpu))
-		lop_env_set_changed(world, cpu, LOP_GREEN);
+	return lop_clock_of(s, home) == lop_clock_of(s, cpu) && lop_tier_of(s, home) == lop_tier_of(s, cpu);
+}
+
+/* Sets the speed of the homes that have the CPU's clock by the one with most load: that sets the clock. With the lock held. */
+lop_subprog bool lop_set_pace(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu)
+{
+	const struct lop_cpus *homes = &s->set[LOP_GREEN].pinned;
+	u32 most_permille = 0, rung;
+	s32 home = LOP_NONE;
+	int n;
+	lop_for(n, 0, LOP_MAX_CPUS) {
+		home = lop_cpus_next(homes, (u32)(home + 1));
+		if (home < 0)
+			break;
+		if (lop_shares_pace(s, cpu, (u32)home))
+			most_permille = lop_max(most_permille, s->pace.load_permille[lop_cpu_index((u32)home)]);
+	}
+	rung = lop_rung_for(s, cpu, most_permille);
+	home = LOP_NONE;
+	lop_for(n, 0, LOP_MAX_CPUS) {
+		home = lop_cpus_next(homes, (u32)(home + 1));
+		if (home < 0)
+			break;
+		if (!lop_shares_pace(s, cpu, (u32)home) || s->pace.rung[lop_cpu_index((u32)home)] == rung)
+			continue;
+		s->pace.rung[lop_cpu_index((u32)home)] = rung;
+		if (lop_cpus_has(&s->set[LOP_GREEN].cpus, (u32)home))
+			lop_env_set_changed(world, (u32)home, LOP_GREEN);
+	}
+	return true;
 }
 
 /* The task has no home any more. The last one to go closes it. With the lock held. */
@@ -192,10 +221,9 @@ lop_rule void lop_leave_home(struct lop_sched *s, struct lop_world *world, struc
 		return;
 	lop_assert(s->pace.tasks[cpu] > 0);
 	s->pace.load_permille[cpu] -= t->pace.taken_permille;
-	if (--s->pace.tasks[cpu])
-		lop_set_pace(s, world, cpu);
-	else
+	if (!--s->pace.tasks[cpu])
 		lop_close_home(s, cpu);
+	lop_set_pace(s, world, cpu);
 	lop_target_fell(&s->set[LOP_GREEN], target, lop_target(s, LOP_GREEN), now_ns);
 }
 
@@ -373,6 +401,7 @@ lop_subprog bool lop_end_quiet_homes(struct lop_sched *s lop_nonnull, struct lop
 				continue;
 			lop_target_fell(&s->set[LOP_GREEN], s->pace.nr_homes, s->pace.nr_homes - 1, now_ns);
 			lop_close_home(s, lop_cpu_index((u32)cpu));
+			lop_set_pace(s, world, (u32)cpu);
 		}
 		lop_unlock(s);
 	}

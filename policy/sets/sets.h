@@ -51,6 +51,7 @@ lop_subprog bool lop_note_high(struct lop_sched *s lop_nonnull, u32 cpu, bool hi
 	domain = lop_cpu_index(top->voltage_domain[cpu]);
 	lop_assert(high || (s->membership.voltage_high[domain] > 0 && s->membership.node_high[top->node[cpu] & (LOP_MAX_NODES - 1)] > 0));
 	s->membership.node_high[top->node[cpu] & (LOP_MAX_NODES - 1)] += high ? 1 : -1U;
+	s->membership.clock_high[lop_cpu_index(top->clock_domain[cpu])] += high ? 1 : -1U;
 	s->membership.voltage_high[domain] += high ? 1 : -1U;
 	if (s->membership.voltage_high[domain] == (high ? 1 : 0)) {
 		lop_for_words(i) {

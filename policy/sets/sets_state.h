@@ -18,7 +18,7 @@ struct lop_pace {
 	u32 tasks[LOP_MAX_CPUS];           /* paced tasks whose home it is */
 	u32 load_permille[LOP_MAX_CPUS];   /* what they need in all, of the fastest core */
 	u32 epoch[LOP_MAX_CPUS];           /* counts how often it ceased to be a home */
-	u32 rung[LOP_MAX_CPUS];            /* its speed, of lop_config.rung */
+	u32 rung[LOP_MAX_CPUS];            /* its speed, of lop_config.rung; one for all homes of a clock domain */
 	u64 woke_ns[LOP_MAX_CPUS];         /* when one of its tasks woke last */
 	u64 slack_ns[LOP_MAX_CPUS];        /* the shortest time that one of its tasks can wait in its interval */
 };
@@ -30,6 +30,7 @@ struct lop_pace {
 struct lop_membership {
 	struct lop_cpus warm;              /* CPUs of voltage domains that have a high member */
 	struct lop_cpus beside_high;       /* CPUs whose SMT sibling is high */
+	u32 clock_high[LOP_MAX_CPUS];      /* high members by clock domain */
 	u32 voltage_high[LOP_MAX_CPUS];    /* high members by voltage domain */
 	u32 node_high[LOP_MAX_NODES];      /* high members by node */
 	u32 anchored[LOP_MAX_CPUS];        /* active tasks of limited affinity that count on this CPU, so it is pinned */

@@ -43,6 +43,8 @@ impl std::str::FromStr for Reserve {
 pub struct CpuPlace {
     /// Kind of core, 0 the fastest.
     pub tier: u16,
+    /// CPUs whose clock is one.
+    pub clock_domain: u16,
     pub voltage_domain: u16,
     pub memory_domain: u16,
     pub node: u16,
@@ -58,6 +60,7 @@ impl Sched {
     pub fn describe_cpu(&mut self, cpu: usize, place: CpuPlace) {
         let top = &mut self.topology;
         top.tier[cpu] = place.tier;
+        top.clock_domain[cpu] = place.clock_domain;
         top.voltage_domain[cpu] = place.voltage_domain;
         top.memory_domain[cpu] = place.memory_domain;
         top.node[cpu] = place.node;

@@ -35,6 +35,7 @@ pub fn configure(sched: &mut Sched, config: &Config, machine: &LiveMachine) {
         let cpu = about.number as usize;
         let place = CpuPlace {
             tier: about.tier,
+            clock_domain: about.clock_domain,
             voltage_domain: about.voltage_domain,
             memory_domain: about.memory_domain,
             node: about.node,

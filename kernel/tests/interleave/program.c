@@ -131,6 +131,7 @@ static void place_cpu(struct lop_topology *top, const struct scene *scene, unsig
 	unsigned core = cpu / scene->threads, cores = scene->cpus / scene->threads;
 	top->tier[cpu] = (u16)(core * scene->tiers / cores);
 	top->next_sibling[cpu] = (u16)(core * scene->threads + (cpu + 1) % scene->threads);
+	top->clock_domain[cpu] = (u16)core;
 	top->voltage_domain[cpu] = (u16)core;
 	top->memory_domain[cpu] = (u16)(core % scene->domains);
 	lop_cpus_add(&top->cpus, cpu);

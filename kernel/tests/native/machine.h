@@ -17,6 +17,7 @@ static inline void describe_machine(struct lop_topology *top, u32 cpus, u32 thre
 		lop_cpus_add(&top->node_cpus[0], cpu);
 		lop_cpus_add(&top->memory_cpus[0], cpu);
 		lop_cpus_add(&top->voltage_cpus[core], cpu);
+		top->clock_domain[cpu] = (u16)core;
 		top->voltage_domain[cpu] = (u16)core;
 		top->next_sibling[cpu] = (u16)(core + (cpu + 1) % threads);
 	}

@@ -200,6 +200,7 @@ pub fn point(tier: u16, speed_permille: u16, rate_permille: u32, busy_mw: u32) -
 /// CPUs that share only memory, node and socket.
 pub fn flat(cpu: usize) -> CpuPlace {
     CpuPlace {
+        clock_domain: cpu as u16,
         voltage_domain: cpu as u16,
         next_sibling: cpu as u16,
         ..CpuPlace::default()

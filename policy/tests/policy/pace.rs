@@ -47,7 +47,12 @@ fn cycle(bench: &mut Bench, id: usize, work_ns: u64, interval_ns: u64) -> usize 
 }
 
 fn rate_permille(bench: &Bench, cpu: usize) -> u64 {
-    match bench.green().contains(&cpu) {
+    let clock = usize::from(bench.policy.topology.clock_domain[cpu]);
+    let is_high = bench
+        .high()
+        .iter()
+        .any(|&high| usize::from(bench.policy.topology.clock_domain[high]) == clock);
+    match bench.green().contains(&cpu) && !is_high {
         true => u64::from(bench.policy.config.rung[bench.policy.pace.rung[cpu] as usize].rate_permille),
         false => u64::from(two_kinds(cpu).permille),
     }
@@ -332,4 +337,59 @@ fn rank_moves_no_ordinary_work_to_a_home() {
             .iter()
             .all(|&other| bench.cpu_of(other).is_some_and(|cpu| cpu != home)));
     }
+}
+
+/// The cores of a kind have one clock.
+fn one_clock_each(cpu: usize) -> CpuPlace {
+    CpuPlace {
+        clock_domain: (cpu / 2) as u16,
+        ..two_kinds(cpu)
+    }
+}
+
+fn paced_by_kind() -> Bench {
+    let config = Config { spare: 0, ..config() };
+    Bench::new(4, config.with_ladder(&points()), one_clock_each)
+}
+
+/// 3.5 of 10 ms fit on a fast core at half speed. While the other one is high the home works at the top, too: the task is
+/// done in 3.5 ms and still needs 350 permille, not the half of it.
+#[test]
+fn a_home_works_at_the_top_while_a_high_core_has_its_clock() {
+    let mut bench = paced_by_kind();
+    let id = bench.task();
+    let home = cycles(&mut bench, id, 12, 3_500_000, 10 * MS)[11];
+    assert_eq!(
+        (home < 2, rate_permille(&bench, home)),
+        (true, 1000),
+        "the other one is still high"
+    );
+    cycles(&mut bench, id, 200, 3_500_000, 10 * MS);
+    assert_eq!((bench.high(), rate_permille(&bench, home)), (vec![], 500));
+    let other = bench.task();
+    bench.wake(other);
+    assert_eq!(bench.high(), [1 - home]);
+    for _ in 0..20 {
+        clock_wakes(&mut bench, id);
+        bench.pass(3_500_000);
+        bench.run_and_block(home, 3_500_000);
+        bench.pass(6_500_000);
+    }
+    assert_eq!(bench.tasks[id].pace.need_permille, 350);
+    assert_eq!(self::home(&bench, id), Some(home));
+}
+
+/// Two homes of one clock: the one with most to do sets it. When its task ends, it falls.
+#[test]
+fn homes_of_one_clock_have_one_speed() {
+    let mut bench = paced_by_kind();
+    let ids = [bench.task(), bench.task()];
+    cycles(&mut bench, ids[0], 12, 1_200_000, 10 * MS);
+    cycles(&mut bench, ids[1], 12, 3_000_000, 10 * MS);
+    let homes = ids.map(|id| home(&bench, id).expect("it is paced"));
+    assert_ne!(homes[0], homes[1]);
+    assert_eq!(homes.map(|cpu| rate_permille(&bench, cpu)), [400, 400]);
+    clock_wakes(&mut bench, ids[1]);
+    bench.end(ids[1]);
+    assert_eq!(rate_permille(&bench, homes[0]), 200);
 }

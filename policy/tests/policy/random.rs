@@ -54,18 +54,20 @@ fn green() -> impl Strategy<Value = GreenWork> {
 }
 
 /// Cheaper than the fast kind at full speed are its half, and the slow kind.
-fn points() -> [Point; 3] {
+fn points() -> [Point; 4] {
     [
         point(0, 1000, 1000, 16_000),
         point(0, 500, 500, 5_000),
         point(1, 1000, 400, 2_000),
+        point(1, 500, 200, 800),
     ]
 }
 
-/// Two nodes of two SMT cores each; one voltage domain per node.
+/// Two nodes of two SMT cores each; one clock and one voltage domain per node.
 fn place(cpu: usize) -> CpuPlace {
     CpuPlace {
         tier: u16::from(cpu >= 6),
+        clock_domain: (cpu / 4) as u16,
         voltage_domain: (cpu / 4) as u16,
         memory_domain: (cpu / 4) as u16,
         node: (cpu / 4) as u16,
@@ -397,6 +399,7 @@ impl Story {
         let high = bench.high();
         for domain in 0..2 {
             let members = high.iter().filter(|&&cpu| cpu / 4 == domain).count() as u32;
+            assert_eq!(bench.policy.membership.clock_high[domain], members);
             assert_eq!(bench.policy.membership.voltage_high[domain], members);
             assert_eq!(bench.policy.membership.node_high[domain], members);
             for cpu in domain * 4..domain * 4 + 4 {

@@ -195,6 +195,7 @@ pub(super) fn describe_cpus(sched: &mut Sched, machine: &Machine, variant: SetsV
         let place = CpuPlace {
             tier,
             permille: kind_permille(machine, tier),
+            clock_domain: cpu.clock_domain,
             voltage_domain: cpu.voltage_domain,
             memory_domain: cpu.memory_domain,
             node: cpu.node,

@@ -49,6 +49,7 @@ impl Player {
         for cpu in &machine.cpus {
             let place = CpuPlace {
                 tier: cpu.tier,
+                clock_domain: cpu.clock_domain,
                 voltage_domain: cpu.voltage_domain,
                 memory_domain: cpu.memory_domain,
                 node: cpu.node,
@@ -60,6 +61,7 @@ impl Player {
             for (what, is, most) in [
                 ("CPU", number, policy::MAX_CPUS),
                 ("kind of core", cpu.tier.into(), policy::MAX_TIERS),
+                ("clock domain", cpu.clock_domain.into(), policy::MAX_CPUS),
                 ("voltage domain", cpu.voltage_domain.into(), policy::MAX_CPUS),
                 ("memory domain", cpu.memory_domain.into(), policy::MAX_MEMORY_DOMAINS),
                 ("node", cpu.node.into(), policy::MAX_NODES),
