@@ -41,7 +41,12 @@ pub struct Counters {
     pub heat_swaps: u64,
     pub migrations: u64,
     pub context_switches: u64,
+    /// New tasks too.
     pub wakeups: u64,
+    /// To the CPU that the task last ran on.
+    pub woken_on_last_cpu: u64,
+    /// Mean number of busy CPUs while any was busy.
+    pub cpus_used: f64,
     pub frequency_transitions: u64,
     /// Largest number of CPUs in the high set at once, and its mean over time; 0 for policies without sets.
     pub high_set_max: u32,

@@ -71,7 +71,9 @@ fn a_task_wakes_where_it_was() {
     let workload = tasks_of(1, again(10, [run_ms(5), sleep_ms(5)]));
     let outcome = fair_class(&two_caches(1), &workload, PERFORMANCE);
     assert!(starts_of(&outcome, 0).iter().all(|&(_, cpu)| cpu == 0));
-    assert_eq!(outcome.counters.migrations, 0);
+    let counters = &outcome.counters;
+    assert_eq!((counters.migrations, counters.woken_on_last_cpu), (0, 10));
+    exactly(counters.cpus_used, 1.0);
 }
 
 #[test]
@@ -140,6 +142,96 @@ fn a_waker_that_waits_next_draws_the_woken_task_near() {
             [(0, 2), (10, cpu)]
         );
     }
+}
+
+/// The same with a lock, a barrier (wakeups by futex) and an exit: the woken task, which was on CPU 2 last, or on 0 if it is the parent, wakes there.
+#[test]
+fn locks_barriers_and_exits_draw_nobody_near() {
+    for (tasks, woken, cpu) in [
+        (
+            r#"[task.a]
+            steps = [{ lock = "m" }, { run_ms = 10 }, { unlock = "m" }, { sleep_ms = 5 }]
+            [task.b]
+            steps = [{ run_ms = 2 }, { lock = "m" }, { run_ms = 2 }, { unlock = "m" }]
+            [mutex.m]
+            waiting = "block""#,
+            1,
+            2,
+        ),
+        (
+            r#"[task.a]
+            steps = [{ run_ms = 10 }, { barrier = "b" }, { sleep_ms = 5 }]
+            [task.b]
+            steps = [{ run_ms = 2 }, { barrier = "b" }, { run_ms = 2 }]
+            [barrier.b]
+            parties = 2
+            waiting = "block""#,
+            1,
+            2,
+        ),
+        (
+            r#"[task.a]
+            steps = [{ fork = "b" }, { join = "all" }, { run_ms = 2 }]
+            [task.b]
+            count = 0
+            steps = [{ run_ms = 10 }]"#,
+            0,
+            0,
+        ),
+    ] {
+        let workload = toml(&format!("name = \"two\"\n{tasks}"));
+        let outcome = fair_class(&two_caches(1), &workload, PERFORMANCE);
+        assert_eq!(starts_of(&outcome, woken), [(0, cpu), (10, cpu)], "{tasks}");
+    }
+}
+
+/// A task wakes while its last CPU, 0, is busy and CPU 3 idle. If the others began at 300 ms, it is found. If they are busy since the beginning, more than
+/// 85 % of the domain was in use when it was balanced last, so nobody looks for an idle CPU, and the task shares CPU 0.
+#[test]
+fn in_a_busy_domain_no_idle_cpu_is_searched_for() {
+    for (from_ms, woken_on) in [(300, 3), (1, 0)] {
+        let mut workload = workload_of(vec![program("woken", vec![run_ns(MS / 2), sleep_ms(305), run_ms(1)])]);
+        for cpu in 0..3 {
+            busy(&mut workload, cpu, from_ms, 400);
+        }
+        busy(&mut workload, 3, 1, 302 - 1);
+        let starts = starts_of(&fair_class(&machine(4), &workload, PERFORMANCE), 0);
+        assert_eq!(starts, [(0, 0), (305, woken_on)]);
+    }
+}
+
+/// Three tasks on two CPUs: CPU 1 has one of them alone, and runs idle 0.3 ms after the two on CPU 0 changed places. Which waits there ran just now.
+#[test]
+fn what_ran_just_now_stays_where_its_cache_is() {
+    for (alone_us, at_ms) in [(4300, 8), (4700, 4)] {
+        let mut workload = tasks_of(1, vec![run_ms(40)]);
+        workload.programs.push(program("alone", vec![run_ns(alone_us * 1000)]));
+        workload.starts.extend([start(1, 1), start(0, 1)]);
+        let outcome = fair_class(&machine(2), &workload, PERFORMANCE);
+        let first_on_1 = (0..3)
+            .flat_map(|task| starts_of(&outcome, task))
+            .filter(|&(ms, cpu)| cpu == 1 && ms > 0)
+            .min();
+        assert_eq!(first_on_1, Some((at_ms, 1)), "{alone_us}");
+    }
+}
+
+/// Two tasks wait for each other on one CPU while the third has the other CPU: they change places, so that each has two thirds of a CPU, and all are done at
+/// about the same time, 1800 ms / 2. Otherwise one of them is done after 600 ms.
+#[test]
+fn busy_cpus_take_their_share() {
+    let outcome = fair_class(&machine(2), &tasks_of(3, vec![run_ms(600)]), PERFORMANCE);
+    let first = last_stop_ns(&outcome).into_iter().min();
+    assert!(first.is_some_and(|ns| ns > 700 * MS), "{first:?}");
+    assert!(outcome.counters.migrations >= 4, "{}", outcome.counters.migrations);
+}
+
+/// 20 ms on one CPU, and on the other one 10.
+#[test]
+fn cpus_used_is_the_mean_while_any_is_busy() {
+    let mut workload = tasks_of(1, vec![run_ms(20), sleep_ms(50)]);
+    busy(&mut workload, 1, 5, 10);
+    exactly(fair_class(&machine(2), &workload, PERFORMANCE).counters.cpus_used, 1.5);
 }
 
 /// New tasks go to the cache domain with most idle CPUs, or stay in the one where they began: as the third does, at CPU 2.

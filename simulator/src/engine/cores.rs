@@ -56,6 +56,10 @@ pub(super) struct Core {
 pub(super) struct Cores {
     pub cpus: Vec<CpuState>,
     pub cores: Vec<Core>,
+    /// CPUs that are busy; since when any is; and for how long any was before.
+    nr_busy: usize,
+    any_busy_since_ns: u64,
+    any_busy_ns: u64,
     /// Tasks that wait for a CPU.
     pub waiting: usize,
     /// CPUs whose running task got a slice without an end, as no task waited.
@@ -79,6 +83,9 @@ impl Cores {
         Self {
             cpus: machine.cpus.iter().map(state).collect(),
             cores,
+            nr_busy: 0,
+            any_busy_since_ns: 0,
+            any_busy_ns: 0,
             waiting: 0,
             unwatched: Vec::new(),
             stalls,
@@ -99,6 +106,10 @@ impl Cores {
     }
     /// A CPU becomes busy. Returns the number of busy CPUs on its core.
     pub fn fill(&mut self, cpu: usize, now_ns: u64) -> usize {
+        if self.nr_busy == 0 {
+            self.any_busy_since_ns = now_ns;
+        }
+        self.nr_busy += 1;
         let state = &mut self.cpus[cpu];
         state.busy_since_ns = Some(now_ns);
         state.settled_ns = now_ns;
@@ -108,6 +119,10 @@ impl Cores {
     }
     /// A CPU falls idle. Returns the number of busy CPUs left on its core.
     pub fn clear(&mut self, cpu: usize, now_ns: u64) -> usize {
+        self.nr_busy -= 1;
+        if self.nr_busy == 0 {
+            self.any_busy_ns += now_ns - self.any_busy_since_ns;
+        }
         let state = &mut self.cpus[cpu];
         state.slice_ends_ns = None;
         if let Some(since_ns) = state.busy_since_ns.take() {
@@ -116,6 +131,16 @@ impl Cores {
         let core = &mut self.cores[state.core];
         core.busy -= 1;
         core.busy
+    }
+    /// Mean number of busy CPUs while any was busy; 0 if none ever was.
+    pub fn mean_used(&self, now_ns: u64) -> f64 {
+        let open_ns = if self.nr_busy > 0 {
+            now_ns - self.any_busy_since_ns
+        } else {
+            0
+        };
+        let each_ns: u64 = (0..self.cpus.len()).map(|cpu| self.busy_ns(cpu, now_ns)).sum();
+        each_ns as f64 / (self.any_busy_ns + open_ns).max(1) as f64
     }
     /// Whether another CPU of the core is busy.
     pub fn beside_busy(&self, cpu: usize) -> bool {

@@ -252,7 +252,10 @@ impl<S: Scheduler> World<'_, S> {
     /// Places a task that became runnable: on an idle CPU, or in a queue.
     pub(super) fn place(&mut self, id: u32) {
         let position = self.trace.position();
+        let task = &self.work.tasks[id as usize];
+        let last_cpu = task.has_run.then_some(task.last_cpu);
         let cpu = S::wake(self, id);
+        self.stats.woken_on_last_cpu += u64::from(last_cpu == Some(cpu));
         let wakeup = TraceEvent::Wakeup {
             at_ns: self.time.now_ns,
             task: self.work.tasks[id as usize].serial,

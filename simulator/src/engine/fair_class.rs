@@ -3,24 +3,26 @@
 //!
 //! Placement (`place.rs`), by the names of kernel/sched/fair.c:
 //! - a task that ran before (`select_task_rq_fair`, `select_idle_sibling`): its last CPU if that is idle; else, in the same cache domain, the CPU before
-//!   that, a whole idle core, the idle sibling of its last CPU, any idle CPU; else it queues at its last CPU. In a synchronous wakeup (the waker runs
-//!   alone and waits next) the waker's CPU and cache domain take the place of the last CPU's;
+//!   that, a whole idle core, the idle sibling of its last CPU, or an idle CPU, of which fewer are looked at the more the domain is used, and none in a busy
+//!   one (SIS_UTIL); else it queues at its last CPU. In a synchronous wakeup (the waker runs alone, signals and waits next) the waker's CPU and cache domain
+//!   take the place of the last CPU's. Wakeups by locks, barriers (futex) and tasks that exit are never synchronous;
 //! - where kinds of cores differ (`select_idle_capacity`): any idle CPU of the machine, one whose capacity the task's utilisation fits if there is one
 //!   (1.25 * utilisation < capacity), else the largest;
 //! - a new task (`find_idlest_group`, `find_idlest_cpu`): the cache domain with most idle CPUs, there the idlest CPU.
 //!
-//! Balancing (`balance.rs`): a CPU about to fall idle takes a waiting task of its cache domain, else of the machine; every n ms (n CPUs of a domain, at
-//! least a tick) waiting tasks move until no move lowers the load per capacity; at its tick a running task that does not fit goes to a larger idle CPU.
+//! Balancing (`balance.rs`), in a domain of n CPUs: a CPU about to fall idle takes a waiting task of its cache domain, else of the machine; idle CPUs take
+//! one every n ms, at least a tick; a busy CPU takes one every 16 n ms if it has fewer than the mean, so that tasks that share a CPU and tasks that have
+//! one change places; and at its tick a running task that does not fit goes to a larger idle CPU. What ran within 0.5 ms stays.
 //!
 //! `linux:eas` places woken tasks by energy instead, while no CPU is over-utilised (`energy.rs`).
 //!
 //! Utilisation is tracked as in the kernel (`pelt.rs`), and `schedutil` goes by it when a task comes to a CPU or leaves it, and at the tick.
 //!
-//! Left out: preemption at wakeup (a woken task waits for the end of a slice, as in the other baseline); the limit on CPUs searched (SIS_UTIL);
-//! `wake_wide` and `wake_affine_weight` (a waker that is busy with more draws nobody near); weights in balancing, which counts tasks; active balancing
-//! of siblings that share a core; NUMA imbalance that is allowed, and NUMA balancing; exec; uclamp; what schedutil adds for tasks that
-//! wait (runnable_avg, iowait boost), and that it holds the speed of a CPU that was not idle; ranks of CPUs (ITMT), by which the kernel goes on hybrids
-//! with SMT: capacities count here instead.
+//! Left out: preemption at wakeup (a woken task waits for the end of a slice, as in the other baseline), and slices that end between ticks (HRTICK, which
+//! newer kernels have on); `wake_wide` and `wake_affine_weight` (a waker that is busy with more draws nobody near); weights in balancing, which counts tasks;
+//! that a CPU which is never idle for long takes nothing when it falls idle (`avg_idle`); active balancing of siblings that share a core; NUMA imbalance that
+//! is allowed, and NUMA balancing; exec; uclamp; what schedutil adds for tasks that wait (runnable_avg, iowait boost), and that it holds the speed of a CPU
+//! that was not idle; ranks of CPUs (ITMT), by which the kernel goes on hybrids with SMT: capacities count here instead.
 
 mod balance;
 mod energy;
@@ -68,6 +70,15 @@ struct Cpu {
     utilisation: Utilisation,
     /// Sum of the estimates of runnable tasks.
     estimate: f64,
+    /// Of its memory domain, and of the machine.
+    balances: [Balance; 2],
+}
+
+/// When tasks are moved next, and how often in a row one had to move and did not.
+#[derive(Debug, Clone, Copy, Default)]
+struct Balance {
+    next_ns: u64,
+    failed: u32,
 }
 
 /// What the class knows of a task, by slot.
@@ -79,6 +90,8 @@ struct Load {
     cpu: Option<u32>,
     /// The last CPU before one that was busy when it woke.
     recent_cpu: u32,
+    /// When it ran last.
+    ran_ns: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -93,9 +106,13 @@ pub(crate) struct FairClass {
     energy: bool,
     /// CPUs of one kind on one clock.
     performance_domains: Vec<Vec<usize>>,
-    /// CPUs of each memory domain, and of the machine; and when they are balanced next.
+    /// CPUs of each memory domain, and of the machine; the parts of each whose loads are compared: CPUs, or memory domains; and the balance of its idle
+    /// CPUs.
     domains: Vec<Vec<usize>>,
-    balance_ns: Vec<u64>,
+    parts: Vec<Vec<Vec<usize>>>,
+    idle_balances: Vec<Balance>,
+    /// Of each memory domain: how many CPUs a search for an idle one looks at.
+    searched: Vec<usize>,
     /// When the speeds of idle CPUs are looked at next.
     idle_speeds_ns: u64,
     /// A running task that leaves its CPU for this one.
@@ -121,6 +138,13 @@ impl FairClass {
             .map(of_domain)
             .chain([all.clone().collect()])
             .collect();
+        let memory_domains = &domains[..machine.nr_memory_domains];
+        let cpus_of = |domain: &Vec<usize>| domain.iter().map(|&cpu| vec![cpu]).collect();
+        let parts: Vec<Vec<Vec<usize>>> = memory_domains
+            .iter()
+            .map(cpus_of)
+            .chain([memory_domains.to_vec()])
+            .collect();
         let mut performance_domains = BTreeMap::<_, Vec<usize>>::new();
         for (number, cpu) in machine.cpus.iter().enumerate() {
             let domain = performance_domains.entry((cpu.clock_domain, cpu.kind)).or_default();
@@ -133,8 +157,10 @@ impl FairClass {
             tasks: Vec::new(),
             shares: Shares::new(workload),
             slice_ns: base_slice_ns(cpus.len()),
-            balance_ns: vec![0; domains.len()],
+            idle_balances: vec![Balance::default(); domains.len()],
+            searched: memory_domains.iter().map(Vec::len).collect(),
             idle_speeds_ns: 0,
+            parts,
             domains,
             cpus,
             moving_to: None,
@@ -341,7 +367,9 @@ impl Scheduler for FairClass {
         about.behind_ns += passed_ns - counts_ns.min(passed_ns);
         let clock_ns = now_ns - about.behind_ns;
         about.utilisation.ran(counts_ns, clock_ns);
-        world.scheduler.tasks[id as usize].utilisation.ran(counts_ns, clock_ns);
+        let load = &mut world.scheduler.tasks[id as usize];
+        load.utilisation.ran(counts_ns, clock_ns);
+        load.ran_ns = Some(now_ns);
     }
     fn charge(world: &mut World<'_, Self>, id: u32, _cpu: usize, ran_ns: u64) {
         let task = &mut world.work.tasks[id as usize];

@@ -113,6 +113,8 @@ impl<S: Scheduler> World<'_, S> {
             migrations: s.migrations,
             context_switches: s.context_switches,
             wakeups: s.wakeups,
+            woken_on_last_cpu: s.woken_on_last_cpu,
+            cpus_used: self.cores.mean_used(end_ns),
             frequency_transitions: self.speeds.clocks.transitions,
             high_set_max: s.high_max,
             high_set_mean: if end_ns > 0 {

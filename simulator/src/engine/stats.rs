@@ -52,6 +52,7 @@ pub(super) struct Stats {
     pub migrations: u64,
     pub context_switches: u64,
     pub wakeups: u64,
+    pub woken_on_last_cpu: u64,
     /// From wakeup to start.
     pub latencies: Spans,
     /// From the time at which the clock starts a job until the job is done, see `World::next_job`.
@@ -88,6 +89,7 @@ impl Stats {
             migrations: 0,
             context_switches: 0,
             wakeups: 0,
+            woken_on_last_cpu: 0,
             latencies: Spans::new(),
             responses: Spans::new(),
             until_timer_ns: 0,

@@ -12,6 +12,7 @@ pub mod decisions;
 pub mod decode;
 pub mod format;
 pub mod load;
+pub mod placement;
 pub mod record;
 pub mod replay;
 pub mod ring;

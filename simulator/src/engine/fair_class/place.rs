@@ -39,22 +39,27 @@ impl World<'_, FairClass> {
         self.scheduler.expected(id, self.time.now_ns)
     }
 
-    /// Near which CPU a woken task goes (`wake_affine_idle`): the waker's if that runs alone and waits next, else the task's last one. A waker's CPU is
-    /// never idle here, as the clock wakes without one.
+    /// Near which CPU a woken task goes (`wake_affine_idle`): the waker's if that runs alone and its wakeup is synchronous, else the task's last one. A
+    /// waker's CPU is never idle here, as the clock wakes without one.
     fn affine(&self, id: u32, last: usize) -> usize {
         let waker = self.waker.filter(|&cpu| self.may_run(id, cpu));
-        let sync = |&cpu: &usize| self.nr_runnable(cpu) <= 1 && self.waits_next(cpu);
+        let sync = |&cpu: &usize| self.nr_runnable(cpu) <= 1 && self.signals_and_waits(cpu);
         waker.filter(sync).unwrap_or(last)
     }
 
-    /// Whether the task that runs on a CPU waits right after this step, or has exited. It may find that it need not wait.
-    fn waits_next(&self, cpu: usize) -> bool {
+    /// Whether the task that runs on a CPU signals and waits right after (it may find that it need not): the writer of a pipe or socket, whose wakeups are
+    /// synchronous. Those by futex, of locks and barriers, never are, nor are those of a task that exits (`PF_EXITING`), which has left its CPU here.
+    fn signals_and_waits(&self, cpu: usize) -> bool {
         let Some(id) = self.cores.cpus[cpu].task else {
-            return true;
+            return false;
         };
         let task = &self.work.tasks[id as usize];
         let steps = &self.workload.programs[task.program as usize].steps;
         let mut pc = task.pc as usize;
+        let signals = |step: &Step| matches!(step, Step::Signal(_) | Step::Broadcast(_));
+        if !pc.checked_sub(1).and_then(|at| steps.get(at)).is_some_and(signals) {
+            return false;
+        }
         for _ in 0..STEPS_AHEAD {
             match steps.get(pc) {
                 None | Some(Step::Wait { .. } | Step::Sleep(_) | Step::Timer { .. } | Step::Join(_)) => return true,
@@ -84,19 +89,22 @@ impl World<'_, FairClass> {
         found.unwrap_or(target)
     }
 
-    /// A whole idle core, the idle sibling of the last CPU, or any idle CPU, from `target` on.
+    /// A whole idle core, the idle sibling of the last CPU, or an idle CPU among the first few from `target` on: the more the domain is used, the fewer
+    /// are looked at, and none, nor any core, from a use of 85 % on (`select_idle_cpu`, SIS_UTIL).
     fn idle_in_domain(&self, id: u32, last: usize, target: usize) -> Option<usize> {
-        let domain = &self.scheduler.domains[self.domain(target)];
-        let idle = || domain.iter().copied().filter(|&cpu| self.takes(id, cpu));
-        let sibling = |cpu: usize| self.machine.cpus[cpu].core == self.machine.cpus[last].core;
-        let nr_cpus = self.scheduler.cpus.len();
-        idle().min_by_key(|&cpu| {
-            (
-                !self.whole_core_idle(cpu),
-                !sibling(cpu),
-                distance(target, cpu, nr_cpus),
-            )
-        })
+        let domain = self.domain(target);
+        let (cpus, most) = (&self.scheduler.domains[domain], self.scheduler.searched[domain]);
+        let (before, behind) = cpus.split_at(cpus.partition_point(|&cpu| cpu <= target));
+        let allowed = || (behind.iter().chain(before).copied()).filter(|&cpu| self.may_run(id, cpu));
+        let idle = |&cpu: &usize| self.scheduler.cpus[cpu].idle;
+        let has_siblings = self.machine.cpus.len() > self.machine.nr_cores;
+        if has_siblings && cpus.iter().any(|&cpu| self.whole_core_idle(cpu)) {
+            let whole = allowed().find(|&cpu| self.whole_core_idle(cpu));
+            return whole.or_else(|| allowed().find(idle)).filter(|_| most > 0);
+        }
+        let core = |cpu: usize| self.machine.cpus[cpu].core;
+        let sibling = allowed().find(|cpu| idle(cpu) && core(*cpu) == core(last));
+        sibling.or_else(|| allowed().take(most).find(idle))
     }
 
     /// An idle CPU of more than this capacity: one that the task fits, else the largest (`select_idle_capacity`). Whole cores first.

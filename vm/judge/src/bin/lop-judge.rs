@@ -9,6 +9,7 @@ use lop_vm_judge::checks::{
 };
 use lop_vm_judge::classes::{Allowed, Classifier};
 use lop_vm_judge::decode::Tracepoint;
+use lop_vm_judge::placement::{self, Placement};
 use lop_vm_judge::record::Recorder;
 use lop_vm_judge::replay::Replay;
 use lop_vm_judge::trace::{Cpu, Pid, Trace};
@@ -57,6 +58,21 @@ enum Action {
         /// Weight of each task, if all compete for the same CPU time: any share between the one by weight and the reference's is accepted.
         #[arg(long, value_delimiter = ',')]
         weights: Vec<f64>,
+    },
+    /// Compares where the kernel placed the tasks of a load with what `lop simulate` counts of it: exit code 0 if all figures are near.
+    Placement {
+        /// Two recordings of the load or more, whose median counts.
+        #[arg(required = true)]
+        traces: Vec<PathBuf>,
+        /// Names of the load's tasks.
+        #[arg(long, value_delimiter = ',', required = true)]
+        comm: Vec<String>,
+        /// Output of `lop simulate --format json` for one policy.
+        #[arg(long)]
+        simulated: PathBuf,
+        /// Allowed difference, relative to the recordings.
+        #[arg(long, default_value_t = 0.2)]
+        within: f64,
     },
     /// Prints runs, time and size of every loaded BPF program as JSON.
     BpfStats {
@@ -309,6 +325,17 @@ fn run(cli: Cli) -> Result<u8> {
                 cli.format,
             )
         }
+        Action::Placement {
+            traces,
+            comm,
+            simulated,
+            within,
+        } => {
+            let of = |path: &PathBuf| Ok(Placement::of(&read_trace(path)?, &comm));
+            let runs = traces.iter().map(of).collect::<Result<Vec<_>>>()?;
+            let simulated = placement::simulated(&read_json(&simulated)?)?;
+            tell(&placement::compare(&runs, &simulated, within)?, cli.format)
+        }
         Action::Replay { log } => replay(&log),
         Action::BpfStats { enable: Some(on) } => bpf_stats::enable(on).map(|()| 0),
         Action::BpfStats { enable: None } => print_json(&bpf_stats::programs()?),
@@ -347,9 +374,7 @@ fn record_into(file: File, arguments: &RecordArgs) -> Result<u8> {
 }
 
 fn check(arguments: &CheckArgs) -> Result<Verdict> {
-    let name = arguments.trace.display();
-    let file = File::open(&arguments.trace).with_context(|| format!("open {name}"))?;
-    let trace = Trace::read(BufReader::new(file)).with_context(|| format!("{name}"))?;
+    let trace = read_trace(&arguments.trace)?;
     let replay = Replay::new(&trace, &Classifier::new(&trace, Allowed::new(&arguments.allow)))?;
     let speeds = || Speeds::new(&trace, &replay, arguments.top_khz);
     Ok(match &arguments.check {
@@ -461,6 +486,12 @@ fn check(arguments: &CheckArgs) -> Result<Verdict> {
             reserved::check(&trace, &replay, *cpu, daemons, limits)
         }
     })
+}
+
+fn read_trace(path: &Path) -> Result<Trace> {
+    let name = path.display();
+    let file = File::open(path).with_context(|| format!("open {name}"))?;
+    Trace::read(BufReader::new(file)).with_context(|| format!("{name}"))
 }
 
 fn replay(log: &Path) -> Result<u8> {
