@@ -2,7 +2,7 @@
 //! The study `everything`: auto beside each policy and baseline. What holds in every cell of the kind that a sentence is about. `make soak` runs this, as it takes minutes.
 
 mod common;
-use common::study;
+use common::{label, study, LOADS_OF_TODAY};
 use lop_simulator::experiment::{Cell, PolicyResult, Study, NEARLY_AS_FAST, NEARLY_LOWEST_EDP};
 use std::sync::OnceLock;
 
@@ -31,15 +31,6 @@ const OF_TODAY: [&str; 9] = [
     "cloud-vm",
 ];
 
-const LOADS_OF_TODAY: [&str; 6] = [
-    "batch-and-interactive",
-    "frame-loop",
-    "idle-desktop",
-    "video-call",
-    "video-playback",
-    "web-server",
-];
-
 /// Threads that compute and hardly wait for one another.
 const CPU_BOUND: [&str; 6] = [
     "kernel-build, 4 jobs",
@@ -58,11 +49,6 @@ fn everything() -> &'static Study {
 
 fn cells() -> &'static [Cell] {
     &everything().cells
-}
-
-fn label(cell: &Cell, name: &str) -> String {
-    let value = cell.point.iter().find(|(swept, _)| swept == name);
-    value.unwrap_or_else(|| panic!("no sweep of {name}")).1.to_string()
 }
 
 fn is_asymmetric(cell: &Cell) -> bool {

@@ -2,7 +2,7 @@
 //! What holds in each cell of the study `everything`, by what its columns mean, on four machines of it. every_cell.rs has all and which are behind.
 
 mod common;
-use common::study;
+use common::{label, study, LOADS_OF_TODAY};
 use lop_simulator::experiment::{Cell, Study};
 use std::sync::OnceLock;
 
@@ -12,15 +12,6 @@ const MACHINES: [&str; 4] = [
     "opteron-2x4",
     "laptop-three-kinds",
     "server-2x64",
-];
-
-const LOADS_OF_TODAY: [&str; 6] = [
-    "batch-and-interactive",
-    "frame-loop",
-    "idle-desktop",
-    "video-call",
-    "video-playback",
-    "web-server",
 ];
 
 fn cells() -> &'static [Cell] {
@@ -38,11 +29,6 @@ fn cells() -> &'static [Cell] {
         })
     });
     &study.cells
-}
-
-fn label(cell: &Cell, name: &str) -> String {
-    let value = cell.point.iter().find(|(swept, _)| swept == name);
-    value.unwrap_or_else(|| panic!("no sweep of {name}")).1.to_string()
 }
 
 /// Where the clock sets the end, delay is the mean response.

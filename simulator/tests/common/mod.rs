@@ -5,7 +5,7 @@
 use lop_machine::input::Override;
 use lop_machine::{Cost, Cpu, Cpufreq, Dram, IdleState, Kind, Machine, Opp};
 use lop_policy::MemoryClass;
-use lop_simulator::experiment::{self, Experiment, PolicyResult, RunControl, Study};
+use lop_simulator::experiment::{self, Cell, Experiment, PolicyResult, RunControl, Study};
 use lop_simulator::workload::{self, Amount, App, Program, Start, Step, Workload};
 use lop_simulator::{simulate, Outcome, PolicyChoice, RunOptions, SimulationError};
 use std::collections::BTreeMap;
@@ -274,6 +274,22 @@ pub fn study_on(threads: Option<usize>, id: &str, change: impl FnOnce(&mut Exper
         assert!(mean.system_energy_j >= energy_bound_j, "{:?}", result.point);
     }
     study
+}
+
+/// Workloads of the study `everything` that the clock ends.
+pub const LOADS_OF_TODAY: [&str; 6] = [
+    "batch-and-interactive",
+    "frame-loop",
+    "idle-desktop",
+    "video-call",
+    "video-playback",
+    "web-server",
+];
+
+/// The value of this sweep in a cell.
+pub fn label(cell: &Cell, name: &str) -> String {
+    let value = cell.point.iter().find(|(swept, _)| swept == name);
+    value.unwrap_or_else(|| panic!("no sweep of {name}")).1.to_string()
 }
 
 /// The result of a policy where the swept values read like this.
