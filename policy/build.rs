@@ -14,6 +14,7 @@ const CALLED: &str = "
     set_allowed anchor_anew set_weight group_set_weight weight_of_nice weight_of_share weight_1024 weight_of_user
     declare declare_length born median_length clamp_speedup
     active undeclared target due_at_ns joiner leaver queue_waits slice_ns on_reserved_core is_usable may_go_on wakes_anew
+    owner_says_nobody_waits
     ranks_before displaces class_on has_core_by_length
     note_counters memory_class planned_mpmi speedup_of_mpmi is_planned
     spread gather predicted_edp specialise plan_threads is_wanted gains_more

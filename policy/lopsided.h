@@ -106,7 +106,7 @@ lop_rule u32 lop_next_queue(struct lop_sched *s, struct lop_task *t, u32 cpu)
 {
 	s32 changes_to = t->changes_to;
 	t->changes_to = LOP_NONE;
-	if (lop_has_specialists(s) && changes_to != LOP_NONE && !lop_is_reserved(s, (u32)changes_to) &&
+	if (lop_has_specialists(s) && changes_to != LOP_NONE && !t->background && !lop_is_reserved(s, (u32)changes_to) &&
 	    lop_cpus_has(&s->online, lop_cpu_index((u32)changes_to)))
 		return lop_cpu_queue((u32)changes_to);
 	return lop_waits_on_list(s, t) ? lop_cpu_queue(t->listed - 1) : lop_queue_at(s, t, cpu);
@@ -153,6 +153,8 @@ lop_rule void lop_enqueue(struct lop_sched *s, struct lop_world *world, struct l
 	lop_queue_insert(s, world, t, queue);
 	lop_cpus_and(&world->candidates, &s->set[lop_set_index(set)].cpus, &s->idle);
 	lop_keep_usable(s, t, &world->candidates);
+	if (t->background && set == LOP_GREEN)
+		lop_keep_cheapest(s, &world->candidates);
 	if (lop_wants_domain(s, t))
 		lop_cpus_prefer(&world->candidates, lop_domain_cpus(s, t->wanted_domain));
 	if ((lop_has_specialists(s) || !t->restricted || t->bound) && queue < LOP_MAX_CPUS && lop_cpus_has(&s->idle, queue))
@@ -175,23 +177,29 @@ lop_rule void lop_put(struct lop_sched *s, struct lop_world *world, struct lop_t
 
 enum lop_next { LOP_NEXT_NONE, LOP_NEXT_TAKEN, LOP_NEXT_SAME };
 
-/* Virtual time is the start tag of the task that last started or goes on. */
+/*
+ * Virtual time is the start tag of the task that last started or goes on. Work that nobody waits for has cores of its own,
+ * however light it is, and does not move it: others would start behind all that has run for long.
+ */
 lop_rule void lop_clock_follows(struct lop_sched *s, const struct lop_task *t)
 {
-	if (lop_before(s->queues.clock_ns, t->vtime_ns))
+	if (!t->background && lop_before(s->queues.clock_ns, t->vtime_ns))
 		s->queues.clock_ns = t->vtime_ns;
 }
 
 /*
- * At a home of paced tasks others do not go on. On a low core a task goes on only if it may run nowhere else, or if the core is the reserved CPU and the task is for
- * it; on an isolated CPU only if it is bound there.
+ * On a green core only work for that one goes on: at a home paced tasks, elsewhere work that nobody waits for. That work
+ * leaves a high core once it has a green one, the core is surplus, or another task waits. On a low core a task goes on only if it may run
+ * nowhere else, or if the core is the reserved CPU and the task is for it; on an isolated CPU only if it is bound there.
  */
 lop_rule bool lop_may_go_on(const struct lop_sched *s, const struct lop_task *t, u32 cpu)
 {
 	if (lop_is_isolated(s, cpu))
 		return t->bound;
-	if (lop_is_home(s, cpu) && !lop_at_home(s, t))
+	if (lop_is_green(s, cpu) && !(lop_is_home(s, cpu) ? lop_at_home(s, t) : t->background))
 		return t->nr_allowed == 1;
+	if (t->background && lop_set_of(s, cpu) == LOP_HIGH)
+		return !lop_has_background_core(s) && !lop_may_step_down(s, cpu) && lop_served_from(s, LOP_HIGH, 0) < 0;
 	return t->nr_allowed == 1 || lop_set_of(s, cpu) != LOP_LOW || (lop_is_reserved(s, cpu) && lop_for_reserved(s, t));
 }
 
@@ -256,6 +264,8 @@ lop_rule void lop_stopping(struct lop_sched *s, struct lop_world *world, struct 
 	u64 charged_ns = lop_charged_ns(s, cpu, ran_ns, now_ns);
 	if (lop_has_pace(s))
 		lop_pace_ran(s, t, group, cpu, ran_ns, now_ns);
+	if (t->background && lop_may_step_down(s, cpu))
+		lop_step_down(s, world, cpu);
 	lop_note_shared(s, t, cpu);
 	t->vtime_ns += lop_charge_ns(charged_ns, lop_weight_until_1024(s, t, group, now_ns, ran_ns));
 	if (lop_before(t->vtime_ns + s->config.slice_max_ns, s->queues.clock_ns) && !lop_any_work(s, cpu))
@@ -371,7 +381,7 @@ lop_rule void lop_set_hints(struct lop_sched *s, struct lop_world *world, struct
 		t->holds_since_ns = t->runs_on ? now_ns : 0;
 	if (held && !holds && app && t->holds_since_ns)
 		lop_note_phase(&app->holds, now_ns - lop_min(now_ns, t->holds_since_ns));
-	t->hint.flags = (t->hint.flags & LOP_SPINNING) | (flags & (LOP_SEQUENTIAL | LOP_LOCK_HOLDER));
+	t->hint.flags = (t->hint.flags & LOP_SPINNING) | (flags & (LOP_SEQUENTIAL | LOP_LOCK_HOLDER | LOP_BACKGROUND));
 	if (!lop_has_rank(s) || !t->runs_on)
 		return;
 	lop_classify(s, t, app, lop_cpu_index(t->runs_on - 1));
@@ -433,7 +443,7 @@ lop_rule void lop_cpu_idle(struct lop_sched *s, struct lop_world *world, u32 cpu
 	if (!idle)
 		return;
 	/* Something ran until now, counted or not: h_min stays 1 for another while. */
-	if (!lop_active(s, LOP_HIGH) && !lop_is_reserved(s, cpu) && !lop_is_home(s, cpu))
+	if (!lop_active(s, LOP_HIGH) && !lop_is_reserved(s, cpu) && !lop_is_green(s, cpu))
 		s->set[LOP_HIGH].below_since_ns[1] = now_ns;
 	lop_settle(s, world, LOP_NONE, now_ns);
 	/* No other CPU saw work that was queued after this CPU looked and before it counted as idle. */

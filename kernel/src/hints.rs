@@ -63,6 +63,8 @@ pub struct Hint {
     pub sequential: bool,
     /// Others wait for a lock that it holds.
     pub lock_holder: bool,
+    /// Nobody waits for it.
+    pub background: bool,
     /// Its total work, in units of its program (iterations, rows), from 1.
     pub length: Option<u32>,
     /// The same for the next thread that it creates.
@@ -83,6 +85,7 @@ impl Hint {
             flags: flag(self.spinning, hint_flags::SPINNING)
                 | flag(self.sequential, hint_flags::SEQUENTIAL)
                 | flag(self.lock_holder, hint_flags::LOCK_HOLDER)
+                | flag(self.background, hint_flags::BACKGROUND)
                 | flag(self.with_children, WITH_CHILDREN),
             length: self.length.unwrap_or(0),
             next_length: self.next_length.unwrap_or(0),
@@ -98,6 +101,7 @@ impl Hint {
             spinning: record.flags & hint_flags::SPINNING != 0,
             sequential: record.flags & hint_flags::SEQUENTIAL != 0,
             lock_holder: record.flags & hint_flags::LOCK_HOLDER != 0,
+            background: record.flags & hint_flags::BACKGROUND != 0,
             length: number(record.length),
             next_length: number(record.next_length),
             parallelism: number(record.parallelism),
@@ -261,6 +265,7 @@ mod tests {
         spinning: true,
         sequential: true,
         lock_holder: true,
+        background: true,
         length: Some(360),
         next_length: Some(300),
         parallelism: Some(4),
@@ -277,7 +282,7 @@ mod tests {
             .chunks_exact(4)
             .map(|word| u32::from_ne_bytes(word.try_into().unwrap()))
             .collect();
-        assert_eq!(words, [1, 7 | 1 << 16, 360, 300, 4, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(words, [1, 15 | 1 << 16, 360, 300, 4, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     }
 
     #[test]

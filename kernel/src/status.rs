@@ -125,6 +125,8 @@ pub enum Reason {
     Pinned { tasks: u32 },
     /// Tasks that a clock paces run there, each at the lowest speed that is fast enough.
     Home { tasks: u32 },
+    /// Green, and no home: for work that nobody waits for.
+    Background,
     /// Surplus; leaves after this time.
     Held { for_ms: u64 },
     /// The last member: something ran less than a second ago.
@@ -199,6 +201,7 @@ impl fmt::Display for Reason {
             Self::Pinned { tasks } => write!(f, "pinned by {tasks} tasks"),
             Self::Home { tasks: 1 } => f.write_str("home of 1 paced task"),
             Self::Home { tasks } => write!(f, "home of {tasks} paced tasks"),
+            Self::Background => f.write_str("for work that nobody waits for"),
             Self::Held { for_ms } => write!(f, "held for {for_ms} ms more"),
             Self::Recent => f.write_str("last ran something less than 1 s ago"),
         }

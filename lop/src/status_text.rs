@@ -168,7 +168,7 @@ fn reason(reasons: &[Reason]) -> String {
         .filter_map(|reason| match reason {
             Reason::Pinned { tasks } | Reason::Home { tasks } => Some(u64::from(*tasks)),
             Reason::Held { for_ms } => Some(*for_ms),
-            Reason::Busy | Reason::Taken | Reason::Spare | Reason::Recent => None,
+            Reason::Busy | Reason::Taken | Reason::Spare | Reason::Background | Reason::Recent => None,
         })
         .collect();
     let (Some(first), several) = (reasons.first(), numbers.iter().any(|number| *number != numbers[0])) else {

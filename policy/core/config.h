@@ -33,7 +33,10 @@ enum lop_rules {
 /* Which memory domain a task runs in: where it is placed, by spread.h, or by gather.h, which switches domains off. */
 enum lop_domains { LOP_DOMAINS_AS_COME, LOP_DOMAINS_SPREAD, LOP_DOMAINS_GATHER };
 
-/* What runs in the green set: work that hardly gains from speed (demand.h), or work that a clock paces (pace.h). */
+/*
+ * What runs in the green set: work that hardly gains from speed (demand.h), or work that a clock paces (pace.h) and work that
+ * nobody waits for (background.h).
+ */
 enum lop_green_work { LOP_GREEN_WORK_NONE, LOP_GREEN_WORK_LOW_GAIN, LOP_GREEN_WORK_PACED };
 
 /* A kind of core at a speed: a step of the ladder of pace.h. */
@@ -43,6 +46,7 @@ struct lop_rung {
 	u32 rate_permille;    /* work per time, of the fastest kind at its highest frequency */
 };
 #define LOP_MAX_RUNGS 32 /* a power of two */
+#define LOP_FULL_SPEED 1024 /* on the scale of the kernel's uclamp */
 
 /* What plans for memory domains go by (gather.h): the machine with all nodes off, each node that is on, each busy core. */
 struct lop_power { u32 base_mw, node_mw, core_mw; };
@@ -74,7 +78,7 @@ struct lop_config {
 	enum lop_reserve reserve;
 	u32 reserve_raises;   /* steps from the reserved core's speed, which the adapter chooses, to the highest */
 	u32 nr_rungs;
-	struct lop_rung rung[LOP_MAX_RUNGS]; /* least energy per work first */
+	struct lop_rung rung[LOP_MAX_RUNGS]; /* least energy per work first; after the last one any kind at its highest speed */
 	u64 reserve_window_ns; /* more than 90 % busy in it: raised, and given up after the last step; 0: never */
 };
 

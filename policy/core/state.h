@@ -69,8 +69,11 @@ struct lop_sched {
 #define lop_has_green(s) ((s)->config.green != LOP_GREEN_WORK_NONE)
 #endif
 
+/* Work that a clock paces or that nobody waits for runs there, and no other. */
+lop_rule bool lop_is_green(const struct lop_sched *s, u32 cpu) { return lop_has_pace(s) && lop_cpus_has(&s->set[LOP_GREEN].cpus, cpu); }
+
 /* Paced tasks alone run there. */
-lop_rule bool lop_is_home(const struct lop_sched *s, u32 cpu) { return lop_has_pace(s) && lop_cpus_has(&s->set[LOP_GREEN].cpus, cpu); }
+lop_rule bool lop_is_home(const struct lop_sched *s, u32 cpu) { return lop_has_pace(s) && lop_cpus_has(&s->set[LOP_GREEN].pinned, cpu); }
 
 /* Runnable tasks of the set that do not spin. */
 lop_rule u32 lop_active(const struct lop_sched *s, enum lop_set set) { return (u32)s->set[lop_set_index(set)].demand; }

@@ -3,8 +3,8 @@
 #include "cpuset.h"
 /* What the policy keeps about each task, and what the task declares. */
 
-/* What a thread, or its creator, declares about it (flags as in loads/hint.h). All 0: nothing. */
-enum lop_hint_flags { LOP_SPINNING = 1, LOP_SEQUENTIAL = 2, LOP_LOCK_HOLDER = 4 };
+/* What a thread, or its creator, declares about it (its flags but the last are those of loads/hint.h). All 0: nothing. */
+enum lop_hint_flags { LOP_SPINNING = 1, LOP_SEQUENTIAL = 2, LOP_LOCK_HOLDER = 4, LOP_BACKGROUND = 8 };
 struct lop_hint {
 	u32 flags;
 	u32 length;                        /* all the work of the thread, in units of its application */
@@ -39,6 +39,8 @@ struct lop_task {
 	s32 changes_to;                    /* CPU that it moves to when it is next queued; LOP_NONE */
 	u8 set;                            /* LOP_HIGH, LOP_GREEN, or LOP_LOW for the reserved CPU; chosen when it becomes active */
 	bool counted;                      /* counted as active */
+	bool background;                   /* counted as work that nobody waits for; chosen together with `set` */
+	bool nobody_waits;                 /* the adapter says: lop_owner_says_nobody_waits() */
 	bool by_clock;                     /* the adapter says, before a wakeup: no other task wakes it */
 	bool restricted;                   /* may not run on every CPU of the machine, online or not, that is not isolated */
 	bool brief;                        /* system work, short as a rule: see lop_place_kthread() */

@@ -24,15 +24,17 @@ lop_subprog bool lop_start_in_domain(struct lop_sched *s lop_nonnull, struct lop
 {
 	const struct lop_cpus *there = lop_domain_cpus(s, t->wanted_domain);
 	u64 now_ns = lop_env_now_ns(world);
+	enum lop_set set;
 	s32 cpu;
 	if (!lop_cpus_meet(there, &s->idle))
 		return false;
 	lop_pin(s, world, t);
 	lop_settle(s, world, LOP_NONE, now_ns);
-	lop_cpus_and(&world->usable, &s->set[lop_set_index(lop_usable_set(s, t))].cpus, &s->idle);
+	set = lop_usable_set(s, t);
+	lop_cpus_and(&world->usable, &s->set[lop_set_index(set)].cpus, &s->idle);
 	if (!lop_cpus_meet(there, &world->usable))
 		return false;
-	cpu = lop_claim_idle(s, world, t, lop_usable_set(s, t), lop_first_of_domain(s, t->wanted_domain), true, now_ns);
+	cpu = lop_claim_idle(s, world, t, set, lop_first_of_domain(s, t->wanted_domain), true, now_ns);
 	if (cpu < 0)
 		return false;
 	lop_clamp_vtime(s, t, group, lop_queue_at(s, t, lop_cpu_index((u32)cpu)));

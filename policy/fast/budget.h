@@ -21,12 +21,12 @@ lop_rule u32 lop_user_index(u32 user) { return user & (LOP_USERS - 1); }
 lop_rule u64 lop_had_ns(const struct lop_sched *s, u32 user) { return lop_later(s->budget.had_ns[lop_user_index(user)], s->budget.least_ns); }
 
 /*
- * How much more the user of `b` has had than the user of `a`; negative: less. A task that only spins is owed nothing
- * and owes nothing.
+ * How much more the user of `b` has had than the user of `a`; negative: less. A task that yields to all others is owed
+ * nothing and owes nothing.
  */
 lop_subprog s64 lop_had_less_ns(const struct lop_sched *s lop_nonnull, const struct lop_rank *a lop_nonnull, const struct lop_rank *b lop_nonnull)
 {
-	if (a->class == LOP_ONLY_SPINS || b->class == LOP_ONLY_SPINS)
+	if (a->class == LOP_YIELDS || b->class == LOP_YIELDS)
 		return 0;
 	return (s64)(lop_had_ns(s, b->user) - lop_had_ns(s, a->user));
 }

@@ -7,8 +7,8 @@
 /* How many of the lengths that an application's threads declared are remembered (longest.h). */
 #define LOP_LENGTHS 16
 
-/* What decides whether a task gets a fast core: see lop_ranks_before(). */
-enum lop_class { LOP_ONLY_SPINS, LOP_ORDINARY, LOP_AWAITED, LOP_CLASSES };
+/* What decides whether a task gets a fast core: see lop_ranks_before(). One that yields only spins, or nobody waits for it. */
+enum lop_class { LOP_YIELDS, LOP_ORDINARY, LOP_AWAITED, LOP_CLASSES };
 #define LOP_CLASS_SLOTS 4 /* a power of two: verifiers before Linux 6.18 follow a mask but no remainder */
 struct lop_rank {
 	u64 last_turn_ns;                  /* when it last had a fast core; 0: never */

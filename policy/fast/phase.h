@@ -81,8 +81,8 @@ lop_rule bool lop_hinted_awaited(const struct lop_sched *s, const struct lop_tas
 /* A hint of the task outranks what is observed of it. */
 lop_rule enum lop_class lop_class_of(const struct lop_sched *s, const struct lop_task *t, const struct lop_app *app)
 {
-	if (t->hint.flags & LOP_SPINNING)
-		return LOP_ONLY_SPINS;
+	if ((t->hint.flags & LOP_SPINNING) || t->background)
+		return LOP_YIELDS;
 	return lop_hinted_awaited(s, t, app) || lop_is_sequential(s, app, t->user_weight) ? LOP_AWAITED : LOP_ORDINARY;
 }
 
@@ -138,7 +138,7 @@ lop_rule void lop_record_running(struct lop_sched *s, const struct lop_task *t, 
 	on->length = lop_rules_by(s, LOP_LONGEST) ? lop_length_of(t, app) : 0;
 	on->unit_ns = app ? app->unit_ns : 0;
 	on->weight = t->user_weight;
-	on->movable = !t->restricted && !lop_at_home(s, t) && !lop_is_isolated(s, cpu); /* an unbound task leaves it when it stops */
+	on->movable = !t->restricted && !lop_is_green(s, cpu) && !lop_is_isolated(s, cpu); /* what may not stay there leaves when it stops */
 	on->since_ns = lop_max(now_ns, 1);
 }
 
@@ -148,7 +148,7 @@ lop_rule void lop_record_running(struct lop_sched *s, const struct lop_task *t, 
 lop_rule void lop_boost(struct lop_sched *s, struct lop_world *world, struct lop_app *app, u32 cpu, u64 now_ns)
 {
 	struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
-	if (!on->since_ns || on->rank.class == LOP_ONLY_SPINS)
+	if (!on->since_ns || on->rank.class == LOP_YIELDS)
 		return;
 	on->grace_ends_ns = 0;
 	app->boosted = cpu + 1;

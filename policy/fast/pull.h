@@ -35,7 +35,7 @@ lop_rule bool lop_rank_timer_is_set(const struct lop_sched *s, u64 at_ns, u64 no
 lop_rule bool lop_join_for_move(struct lop_sched *s, struct lop_world *world, u32 cpu, u64 now_ns)
 {
 	u32 asked;
-	if (lop_is_home(s, cpu))
+	if (lop_is_green(s, cpu))
 		return false;
 	if (lop_set_of(s, cpu) != LOP_LOW)
 		return true;
@@ -229,13 +229,13 @@ lop_rule bool lop_any_slower(const struct lop_sched *s, struct lop_world *world,
 	return any;
 }
 
-/* `cpu` is idle or its task only spins, and a task that came there would have the whole core. */
+/* `cpu` is idle or its task yields to all others, and a task that came there would have the whole core. */
 lop_rule bool lop_is_vacant(const struct lop_sched *s, u32 cpu)
 {
 	const struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
-	if (lop_is_claimed(s, cpu) || lop_is_halved(s, cpu) || lop_is_reserved(s, cpu) || lop_is_home(s, cpu) || lop_is_off(s, cpu))
+	if (lop_is_claimed(s, cpu) || lop_is_halved(s, cpu) || lop_is_reserved(s, cpu) || lop_is_green(s, cpu) || lop_is_off(s, cpu))
 		return false;
-	return on->since_ns ? on->rank.class == LOP_ONLY_SPINS && lop_may_leave(s, cpu) : lop_cpus_has(&s->idle, cpu);
+	return on->since_ns ? on->rank.class == LOP_YIELDS && lop_may_leave(s, cpu) : lop_cpus_has(&s->idle, cpu);
 }
 
 /*
@@ -285,7 +285,7 @@ lop_subprog bool lop_upmigrate(struct lop_sched *s lop_nonnull, struct lop_world
 	u64 worth_ns = lop_worth_ns(s, now_ns);
 	u32 tier = lop_tier_of(s, cpu);
 	s32 to;
-	if (!tier || !lop_may_leave(s, cpu) || rank->class == LOP_ONLY_SPINS)
+	if (!tier || !lop_may_leave(s, cpu) || rank->class == LOP_YIELDS)
 		return false;
 	if (!lop_is_worth_moving(s, cpu, now_ns)) {
 		if (!lop_rank_timer_is_set(s, worth_ns, now_ns) && lop_idle_faster(s, world, tier) >= 0)

@@ -38,7 +38,7 @@ lop_rule bool lop_lengths_differ(const struct lop_rank *a, const struct lop_rank
 /*
  * `a` goes before `b`, by the first of these in which they differ:
  *     0. the user that has had less of the fast cores (budget.h)
- *     1. class: awaited (lock holder, sequential phase), then ordinary, then tasks that only spin
+ *     1. class: awaited (lock holder, sequential phase), then ordinary, then tasks that only spin or that nobody waits for
  *     2. within one application the thread with more work left
  *     3. where speedup rules: the higher SF, in steps of a tenth
  *     4. no turn on a fast core yet, then the turn longest ago, so that all get one (turn.h: except new tasks)
@@ -183,7 +183,7 @@ lop_subprog bool lop_busy_of(const struct lop_sched *s lop_nonnull, struct lop_c
 lop_rule bool lop_may_displace(const struct lop_sched *s, const struct lop_rank *rank, struct lop_cpus *out)
 {
 	u32 below = lop_displaces_below(s, rank);
-	return below && lop_busy_of(s, out, LOP_ONLY_SPINS, below - 1);
+	return below && lop_busy_of(s, out, LOP_YIELDS, below - 1);
 }
 
 /*

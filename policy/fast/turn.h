@@ -68,7 +68,7 @@ lop_subprog u64 lop_least_had_ns(const struct lop_sched *s lop_nonnull, u32 cpu,
 {
 	const struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
 	u64 had_ns = lop_had_ns(s, on->rank.user);
-	if (!on->since_ns || !on->movable || on->rank.class == LOP_ONLY_SPINS || !lop_is_worth_moving(s, cpu, now_ns))
+	if (!on->since_ns || !on->movable || on->rank.class == LOP_YIELDS || !lop_is_worth_moving(s, cpu, now_ns))
 		return least_ns;
 	return least_ns == LOP_NO_TIME ? had_ns : lop_earlier(least_ns, had_ns);
 }

@@ -3,10 +3,10 @@
 #include "specialise.h"
 /*
  * The kernel's uclamp hint bounds a task's speedup factor (SF).
- * The hint is sched_util_min and sched_util_max, 0 to 1024 of full speed. It is read as a wish for speed.
+ * The hint is sched_util_min and sched_util_max, 0 to 1024 of full speed. It is read as a wish for speed. A maximum that the
+ * cheapest speed reaches says that nobody waits, too (background.h).
  * Tested in: uclamp. Studied in: none.
  */
-#define LOP_FULL_SPEED 1024
 /*
  * SF x 1000 for an adapter that measures none (our choice): half of what there is to gain, so that a task that wishes
  * for little ranks behind tasks without a hint, and one that wishes for much ranks before them.

@@ -78,7 +78,7 @@ lop_rule bool lop_is_capped_out(const struct lop_sched *s, s32 domain)
 /* A plan gives the task a memory domain. Affinity takes precedence: a task that may not run everywhere has none. */
 lop_rule bool lop_wants_domain(const struct lop_sched *s, const struct lop_task *t)
 {
-	return lop_has_domains(s) && !t->restricted && t->wanted_domain != LOP_NONE && !lop_is_capped_out(s, t->wanted_domain);
+	return lop_has_domains(s) && !t->restricted && !t->background && t->wanted_domain != LOP_NONE && !lop_is_capped_out(s, t->wanted_domain);
 }
 
 /* Scores the idle members, then claims the best. Another waker may have been faster, so it tries a few times. */
@@ -93,6 +93,8 @@ lop_rule s32 lop_claim_idle(struct lop_sched *s, struct lop_world *world, const 
 		s32 cpu;
 		lop_cpus_and(idle, &s->set[lop_set_index(set)].cpus, &s->idle);
 		lop_keep_usable(s, t, idle);
+		if (t->background && set == LOP_GREEN)
+			lop_keep_cheapest(s, idle);
 		if (lop_wants_domain(s, t))
 			lop_cpus_prefer(idle, lop_domain_cpus(s, t->wanted_domain));
 		if (lop_cpus_empty(idle))
@@ -199,9 +201,12 @@ lop_subprog bool lop_pin(struct lop_sched *s lop_nonnull, struct lop_world *worl
 /* The set that the task runs in. Green work runs high while there is no green core that it may use. */
 lop_rule enum lop_set lop_usable_set(const struct lop_sched *s, const struct lop_task *t)
 {
-	bool green = lop_sees_gain(s) && t->set == LOP_GREEN && s->set[LOP_GREEN].size &&
-		     (!t->restricted || lop_cpus_meet(&s->set[LOP_GREEN].cpus, &t->allowed));
-	return green ? LOP_GREEN : LOP_HIGH;
+	if (t->background)
+		return lop_has_background_core(s) ? LOP_GREEN : LOP_HIGH;
+	return lop_sees_gain(s) && t->set == LOP_GREEN && s->set[LOP_GREEN].size &&
+			       (!t->restricted || lop_cpus_meet(&s->set[LOP_GREEN].cpus, &t->allowed)) ?
+		       LOP_GREEN :
+		       LOP_HIGH;
 }
 
 /* A waiting task's queue: the CPU's own if it may run nowhere else or is bound to isolated CPUs, else the domain's. */

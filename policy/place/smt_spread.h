@@ -38,7 +38,7 @@ lop_subprog bool lop_may_separate(const struct lop_sched *s lop_nonnull, u32 cpu
 	to = lop_cpu_index(to);
 	if (lop_tier_of(s, cpu) != lop_tier_of(s, to) || (s->planned && top->memory_domain[cpu] != top->memory_domain[to]))
 		return false;
-	return lop_may_leave(s, cpu) && s->fast.on[cpu].rank.class != LOP_ONLY_SPINS && lop_shares_core(s, cpu);
+	return lop_may_leave(s, cpu) && s->fast.on[cpu].rank.class != LOP_YIELDS && lop_shares_core(s, cpu);
 }
 
 /*

@@ -61,21 +61,23 @@ lop_rule void lop_clamp_at_wakeup(const struct lop_sched *s, struct lop_task *t,
 lop_rule u32 lop_cpu_queue(u32 cpu) { return lop_cpu_index(cpu); }
 
 /* The CPU serves its own queue and no other, whatever its set. */
-lop_rule bool lop_is_apart(const struct lop_sched *s, u32 cpu) { return lop_is_reserved(s, cpu) || lop_is_isolated(s, cpu); }
+lop_rule bool lop_is_apart(const struct lop_sched *s, u32 cpu) { return lop_is_reserved(s, cpu) || lop_is_isolated(s, cpu) || lop_is_home(s, cpu); }
 
-lop_rule u32 lop_domain_queue(u32 memory_domain, enum lop_set set)
+lop_rule u32 lop_domain_queue(const struct lop_sched *s, u32 memory_domain, enum lop_set set)
 {
-	return LOP_MAX_CPUS + (memory_domain & (LOP_MAX_MEMORY_DOMAINS - 1)) +
-	       (set == LOP_GREEN ? LOP_MAX_MEMORY_DOMAINS : 0);
+	return LOP_MAX_CPUS + (memory_domain & (LOP_MAX_MEMORY_DOMAINS - 1)) + lop_first_served(s, set);
 }
 
-/* The set whose queues `cpu` serves. An isolated CPU serves only its own queue, as a low one does. */
-lop_rule enum lop_set lop_serves(const struct lop_sched *s, u32 cpu) { return lop_is_isolated(s, cpu) ? LOP_LOW : lop_set_of(s, cpu); }
+/* The set whose queues `cpu` serves. An isolated CPU and a home serve only their own queue, as a low one does. */
+lop_rule enum lop_set lop_serves(const struct lop_sched *s, u32 cpu)
+{
+	return lop_is_isolated(s, cpu) || lop_is_home(s, cpu) ? LOP_LOW : lop_set_of(s, cpu);
+}
 
 /* The queue of a set that `cpu` shares with its memory domain. */
 lop_rule u32 lop_shared_queue(const struct lop_sched *s, u32 cpu, enum lop_set set)
 {
-	return lop_domain_queue(s->topology.memory_domain[lop_cpu_index(cpu)], set);
+	return lop_domain_queue(s, s->topology.memory_domain[lop_cpu_index(cpu)], set);
 }
 
 lop_rule u32 lop_queue_index(u32 queue) { return queue & (LOP_QUEUES - 1); }
@@ -297,11 +299,12 @@ lop_rule bool lop_queue_goes_before(struct lop_sched *s, u32 a, u32 b, u64 margi
 	       lop_before(s->queues.front_ns[lop_queue_index(a)] + margin_ns, s->queues.front_ns[lop_queue_index(b)]);
 }
 
-/* The first domain queue that a set serves: green cores run green work only, high ones help with it. */
-lop_rule u32 lop_first_served(enum lop_set set) { return set == LOP_GREEN ? LOP_MAX_MEMORY_DOMAINS : 0; }
-
-/* With one memory domain, and no green queue beside the high one, there is one shared queue, and no CPU looks for another. */
-lop_rule bool lop_one_shared_queue(const struct lop_sched *s) { return s->topology.nr_memory_domains == 1 && !lop_sees_gain(s); }
+/* With one memory domain, and no green work that this set helps with, no CPU looks for another queue. */
+lop_rule bool lop_one_shared_queue(const struct lop_sched *s, enum lop_set set)
+{
+	return s->topology.nr_memory_domains == 1 && !lop_sees_gain(s) &&
+	       (lop_cpus_next(&s->queues.domain_waiting, 1) < 0 || !lop_helps_green(s, set));
+}
 
 /*
  * Where plans give tasks memory domains, a CPU of another domain takes one of them only after tasks have waited in its
@@ -320,13 +323,12 @@ lop_rule bool lop_may_take_away(struct lop_sched *s, struct lop_world *world, u3
  */
 lop_rule s32 lop_queue_from(const struct lop_sched *s, u32 next, enum lop_set set)
 {
-	u32 from = lop_first_served(set);
 	s32 found;
-	if (lop_one_shared_queue(s))
+	if (lop_one_shared_queue(s, set))
 		return LOP_NONE;
-	found = lop_cpus_next(&s->queues.domain_waiting, (u32)lop_max(next % LOP_MAX_CPUS, from));
+	found = lop_served_from(s, set, next % LOP_MAX_CPUS);
 	if (found < 0)
-		found = lop_cpus_next(&s->queues.domain_waiting, from);
+		found = lop_served_from(s, set, 0);
 	return found < 0 ? LOP_NONE : LOP_MAX_CPUS + found;
 }
 
@@ -344,7 +346,7 @@ lop_rule bool lop_any_work(const struct lop_sched *s, u32 cpu)
 {
 	enum lop_set set = lop_serves(s, cpu);
 	return lop_cpus_has(&s->queues.cpu_waiting, cpu) ||
-	       (set != LOP_LOW && (lop_cpus_next(&s->queues.domain_waiting, lop_first_served(set)) >= 0 || lop_any_stranded(s)));
+	       (set != LOP_LOW && (lop_served_from(s, set, 0) >= 0 || lop_any_stranded(s)));
 }
 
 /*
@@ -438,7 +440,7 @@ lop_subprog bool lop_take_listed(struct lop_sched *s lop_nonnull, struct lop_wor
 		from = lop_cpus_next(&s->queues.cpu_waiting, (u32)(from + 1));
 		if (from < 0)
 			break;
-		if (lop_is_claimed(s, (u32)from) || lop_is_reserved(s, (u32)from) || lop_is_home(s, (u32)from))
+		if (lop_is_claimed(s, (u32)from) || lop_is_reserved(s, (u32)from) || lop_is_green(s, (u32)from))
 			continue;
 		taken = lop_queue_take(s, world, lop_cpu_queue((u32)from), cpu);
 		if (taken)
@@ -488,7 +490,7 @@ lop_subprog bool lop_pick_next(struct lop_sched *s lop_nonnull, struct lop_world
 	    lop_queue_take_until(s, world, home == own ? shared : own, cpu, until_ns))
 		return true;
 	return lop_take_away(s, world, cpu, set, away_until_ns) ||
-	       (lop_has_lists(s) && until_ns == LOP_NO_TIME && !lop_is_home(s, cpu) && lop_take_listed(s, world, cpu));
+	       (lop_has_lists(s) && until_ns == LOP_NO_TIME && !lop_is_green(s, cpu) && lop_take_listed(s, world, cpu));
 }
 
 /*
@@ -533,15 +535,16 @@ lop_rule bool lop_in_motion(const struct lop_sched *s, struct lop_world *world, 
 /* Whether work that this CPU serves is on its way: it was counted when the CPU looked, but had not arrived. */
 lop_subprog bool lop_work_arrives(const struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu)
 {
-	s32 queue = (s32)lop_first_served(lop_serves(s, cpu)) - 1;
+	enum lop_set set = lop_serves(s, cpu);
+	s32 queue = -1;
 	bool arrives = lop_in_motion(s, world, lop_cpu_queue(cpu));
 	u32 n;
-	if (lop_serves(s, cpu) == LOP_LOW)
+	if (set == LOP_LOW)
 		return arrives;
 	lop_for(n, 0, 2 * LOP_MAX_MEMORY_DOMAINS) {
 		if (arrives)
 			break;
-		queue = lop_cpus_next(&s->queues.domain_waiting, (u32)(queue + 1));
+		queue = lop_served_from(s, set, (u32)(queue + 1));
 		if (queue < 0)
 			break;
 		arrives = lop_in_motion(s, world, LOP_MAX_CPUS + (u32)queue);
@@ -574,7 +577,8 @@ lop_subprog bool lop_look_now(struct lop_sched *s lop_nonnull, struct lop_world 
 	lop_atomic_and(&s->queues.look, 0);
 	lop_for_words(i) {
 		u32 w = i & (LOP_CPU_WORDS - 1);
-		world->candidates.word[w] = (s->set[LOP_HIGH].cpus.word[w] | s->queues.cpu_waiting.word[w]) & s->idle.word[w];
+		world->candidates.word[w] = (s->set[LOP_HIGH].cpus.word[w] | s->set[LOP_GREEN].cpus.word[w] | s->queues.cpu_waiting.word[w]) &
+					    s->idle.word[w];
 	}
 	lop_for(n, 0, LOP_MAX_CPUS) {
 		cpu = lop_cpus_next(&world->candidates, (u32)(cpu + 1));

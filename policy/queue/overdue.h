@@ -47,8 +47,8 @@ lop_rule enum lop_found lop_find_overdue_on_list(struct lop_sched *s, struct lop
 }
 
 /*
- * Looks in this CPU's queues, and in one other domain, another one each time. A low CPU runs only what may run nowhere
- * else.
+ * Looks in this CPU's queues, and in one other domain, another one each time; from a high CPU also where work waits that
+ * nobody waits for, as much of it may have few cores. A low CPU runs only what may run nowhere else.
  */
 lop_rule enum lop_found lop_find_overdue(struct lop_sched *s, struct lop_world *world, u32 cpu)
 {
@@ -60,7 +60,7 @@ lop_rule enum lop_found lop_find_overdue(struct lop_sched *s, struct lop_world *
 	found = lop_take_overdue(s, world, lop_shared_queue(s, cpu, set), cpu);
 	if (found != LOP_FOUND_NOBODY)
 		return found;
-	away = lop_next_domain_queue(s, &s->overdue.next_queue[lop_cpu_index(cpu)], set);
+	away = lop_next_domain_queue(s, &s->overdue.next_queue[lop_cpu_index(cpu)], set == LOP_HIGH && lop_has_pace(s) ? LOP_LOW : set);
 	if (away >= 0)
 		found = lop_take_overdue(s, world, (u32)away, cpu);
 	return found == LOP_FOUND_NOBODY && lop_has_lists(s) ? lop_find_overdue_on_list(s, world, cpu) : found;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
+#include "background.h"
 #include "cap.h"
 #include "domain_power.h"
 #include "group.h"
@@ -37,23 +38,31 @@ lop_rule bool lop_is_paced(const struct lop_sched *s, const struct lop_task *t) 
 /* The active task is one of those. */
 lop_rule bool lop_at_home(const struct lop_sched *s, const struct lop_task *t) { return t->set == LOP_GREEN && lop_is_paced(s, t); }
 
-/*
- * An adapter that is about to queue this task wakes it instead: it fell behind its clock and is no longer counted, or it
- * was counted for a home that it has lost.
- */
+/* The active task was counted for a home that it has lost, or somebody or nobody waits for it by now. */
+lop_rule bool lop_is_miscounted(const struct lop_sched *s, const struct lop_task *t)
+{
+	if (t->background)
+		return !lop_nobody_waits(s, t);
+	return t->set == LOP_GREEN ? !lop_is_paced(s, t) : t->set == LOP_HIGH && lop_nobody_waits(s, t);
+}
+
+/* An adapter that is about to queue this task wakes it instead: it is miscounted, or fell behind its clock and is not counted. */
 lop_rule bool lop_wakes_anew(const struct lop_sched *s, const struct lop_task *t)
 {
-	return lop_has_pace(s) && !(t->hint.flags & LOP_SPINNING) && (t->counted ? t->set == LOP_GREEN && !lop_is_paced(s, t) : t->pace.ends);
+	return lop_has_pace(s) && !(t->hint.flags & LOP_SPINNING) && (t->counted ? lop_is_miscounted(s, t) : t->pace.ends);
 }
 
 /* Active tasks that were counted for homes, while there is none: they run on high cores. */
-lop_rule u32 lop_strays(const struct lop_sched *s) { return lop_has_pace(s) && !s->pace.nr_homes ? lop_active(s, LOP_GREEN) : 0; }
+lop_rule u32 lop_strays(const struct lop_sched *s)
+{
+	return lop_has_pace(s) && !s->pace.nr_homes ? lop_active(s, LOP_GREEN) - lop_background(s) : 0;
+}
 
 lop_rule enum lop_set lop_set_for(const struct lop_sched *s, const struct lop_task *t)
 {
 	if (lop_for_reserved(s, t))
 		return LOP_LOW;
-	return (lop_sees_gain(s) && lop_hardly_gains(t)) || lop_is_paced(s, t) ? LOP_GREEN : LOP_HIGH;
+	return (lop_sees_gain(s) && lop_hardly_gains(t)) || lop_is_paced(s, t) || lop_nobody_waits(s, t) ? LOP_GREEN : LOP_HIGH;
 }
 
 /*
@@ -75,7 +84,7 @@ lop_rule u32 lop_shared_cores(const struct lop_sched *s)
  * The size that a set should have:
  *     size(high)  = declared + taken + left                          if every active application declared its parallelism
  *                 = active + spare + strays + room + taken + left    otherwise
- *     size(green) = active, or the number of homes where tasks are paced (pace.h)
+ *     size(green) = active, or where tasks are paced the number of homes (pace.h), and of cores for background tasks
  * The high set is limited to the online CPUs of domains that are on, without the reserved one, and to the power cap
  * (cap.h); the green set to those of them that are not high.
  * room: see room.h; where the rule is in use, also one member for each core that two members share
@@ -87,7 +96,7 @@ lop_subprog u32 lop_target(const struct lop_sched *s lop_nonnull, enum lop_set s
 {
 	u32 want, most = lop_most_members(s);
 	if (set == LOP_GREEN)
-		return (u32)lop_min(lop_has_pace(s) ? s->pace.nr_homes : lop_active(s, LOP_GREEN), most - lop_min(s->set[LOP_HIGH].size, most));
+		return (u32)lop_min(lop_has_pace(s) ? s->pace.nr_homes + lop_background_wanted(s) : lop_active(s, LOP_GREEN), most - lop_min(s->set[LOP_HIGH].size, most));
 	if (s->config.sizing == LOP_SIZE_ALL)
 		return most;
 	if (s->config.sizing == LOP_SIZE_FIXED)
@@ -146,6 +155,21 @@ lop_rule u64 lop_app_leave(struct lop_sched *s, struct lop_app *app)
 	return lop_app_active(before) != 1 ? 0 : lop_count_app(s, lop_app_declared(before), -1);
 }
 
+/* What the task counts for in the upper half of its set's demand, while it is active. */
+lop_rule u64 lop_enter_demand(struct lop_sched *s, const struct lop_task *t, struct lop_app *app)
+{
+	if (t->background)
+		return LOP_ONE_BACKGROUND;
+	return t->set == LOP_HIGH ? lop_app_enter(s, app) : 0;
+}
+
+lop_rule u64 lop_leave_demand(struct lop_sched *s, const struct lop_task *t, struct lop_app *app)
+{
+	if (t->background)
+		return -LOP_ONE_BACKGROUND;
+	return t->set == LOP_HIGH ? lop_app_leave(s, app) : 0;
+}
+
 /*
  * The task becomes active (fork, clone, wakeup, end of spinning): active += 1. Once per wakeup, however often the
  * adapter reports it.
@@ -156,7 +180,8 @@ lop_rule void lop_count_active(struct lop_sched *s, struct lop_task *t, struct l
 		return;
 	t->counted = true;
 	t->set = (u8)lop_set_for(s, t);
-	lop_atomic_add(&s->set[lop_set_index(t->set)].demand, 1 + (t->set == LOP_HIGH ? lop_app_enter(s, app) : 0));
+	t->background = t->set == LOP_GREEN && lop_nobody_waits(s, t) && !lop_is_paced(s, t);
+	lop_atomic_add(&s->set[lop_set_index(t->set)].demand, 1 + lop_enter_demand(s, t, app));
 	if (group)
 		lop_group_add(s, group, (s32)t->weight, now_ns);
 }
@@ -172,7 +197,8 @@ lop_rule void lop_count_inactive(struct lop_sched *s, struct lop_task *t, struct
 	t->counted = false;
 	before = lop_target(s, set);
 	lop_assert((u32)s->set[lop_set_index(t->set)].demand > 0);
-	lop_atomic_add(&s->set[lop_set_index(t->set)].demand, -1ULL + (t->set == LOP_HIGH ? lop_app_leave(s, app) : 0));
+	lop_atomic_add(&s->set[lop_set_index(t->set)].demand, -1ULL + lop_leave_demand(s, t, app));
+	t->background = false;
 	if (group)
 		lop_group_add(s, group, -(s32)t->weight, now_ns);
 	lop_target_fell(&s->set[lop_set_index(set)], before, lop_target(s, set), now_ns);

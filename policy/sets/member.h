@@ -83,13 +83,13 @@ lop_subprog s32 lop_earliest(const struct lop_cpus *candidates lop_nonnull, cons
 /*
  * Which core joins. Reserved cores do not, and isolated ones only if `within` has no others. Each of these preferences
  * counts only if some candidate meets it:
- *     1. not a green core, for the high set
+ *     1. not a green core, for the high set; where tasks are paced (pace.h), not a home
  *     2. not in a memory domain that is off
  *     3. not the sibling of the reserved CPU, whose slow clock it shares
  *     4. not too hot
  *     5. no SMT sibling in the high set: a sibling adds a quarter of a core and slows the other, so it costs time that no
  *        voltage saved pays for
- *     6. of the fastest kind
+ *     6. of the fastest kind; for the green set, where tasks are paced, of the cheapest, and for the high one not green
  *     7. in a voltage domain with a high member: the first pays for the domain's voltage, the next hardly anything
  *     8. on the asking application's node, or else on the node with fewest members
  *     9. longest out of the set, of the first 32 in number
@@ -108,7 +108,7 @@ lop_subprog s32 lop_joiner(const struct lop_sched *s lop_nonnull, struct lop_wor
 	if (set == LOP_GREEN)
 		lop_cpus_drop(candidates, &s->set[LOP_GREEN].cpus);
 	else if (lop_has_green(s))
-		lop_cpus_avoid(candidates, &s->set[LOP_GREEN].cpus);
+		lop_cpus_avoid(candidates, lop_has_pace(s) ? &s->set[LOP_GREEN].pinned : &s->set[LOP_GREEN].cpus);
 	if (lop_cpus_empty(candidates))
 		return LOP_NONE;
 	if (lop_has_domains(s))
@@ -118,10 +118,23 @@ lop_subprog s32 lop_joiner(const struct lop_sched *s lop_nonnull, struct lop_wor
 	if (lop_has_sensors(s))
 		lop_cpus_avoid(candidates, &s->heat.hot);
 	lop_cpus_avoid(candidates, &s->membership.beside_high);
-	lop_prefer_fast(s, candidates);
+	if (lop_has_pace(s) && set == LOP_GREEN)
+		lop_keep_cheapest(s, candidates);
+	else
+		lop_prefer_fast(s, candidates);
+	if (lop_has_pace(s))
+		lop_cpus_avoid(candidates, &s->set[LOP_GREEN].cpus);
 	lop_cpus_prefer(candidates, &s->membership.warm);
 	lop_prefer_node(s, candidates, home_node);
 	return lop_earliest(candidates, &s->membership.left_ns, LOP_MOST_COMPARED); /* longest out */
+}
+
+/* Which core joins for work that nobody waits for; LOP_NONE. */
+lop_subprog s32 lop_background_joiner(const struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull)
+{
+	int i;
+	lop_for_words(i) world->usable.word[i & (LOP_CPU_WORDS - 1)] = lop_background_word(s, i & (LOP_CPU_WORDS - 1));
+	return lop_joiner(s, world, LOP_GREEN, &world->usable, LOP_NONE);
 }
 
 /*

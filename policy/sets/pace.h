@@ -55,12 +55,13 @@ lop_rule void lop_make_ladder(struct lop_config *c, const struct lop_point *poin
 	lop_for(n, 0, nr)
 		if (points[n].at.rate_permille > points[top].at.rate_permille)
 			top = n;
-	lop_for(n, 0, LOP_MAX_RUNGS) {
+	lop_for(n, 0, LOP_MAX_RUNGS - 1) {
 		next = nr ? lop_next_rung(c, points, nr, lop_cost_uj(&points[top], 0)) : LOP_NONE;
 		if (next < 0)
 			break;
 		c->rung[c->nr_rungs++] = points[next].at;
 	}
+	c->rung[c->nr_rungs] = (struct lop_rung){ .speed_permille = 1000, .rate_permille = 1000 };
 	c->green = c->nr_rungs ? LOP_GREEN_WORK_PACED : LOP_GREEN_WORK_NONE;
 }
 
@@ -159,8 +160,10 @@ lop_subprog s32 lop_home_at(const struct lop_sched *s lop_nonnull, struct lop_wo
 		if (cpu < 0 || lop_has_room(s, t, (u32)cpu, r))
 			break;
 	}
-	if (cpu < 0) /* one that has just ceased to be a home */
-		cpu = lop_cpus_first(kind, &s->set[LOP_GREEN].cpus, &s->set[LOP_GREEN].pinned);
+	if (cpu < 0) { /* one that has just ceased to be a home, or was for work that nobody waits for */
+		lop_cpus_and(&world->usable, kind, &s->idle);
+		cpu = lop_cpus_first(&world->usable, &s->set[LOP_GREEN].cpus, &s->set[LOP_GREEN].pinned);
+	}
 	if (cpu >= 0)
 		return cpu;
 	lop_cpus_and(&world->usable, kind, &s->open);
@@ -172,6 +175,8 @@ lop_subprog s32 lop_home_at(const struct lop_sched *s lop_nonnull, struct lop_wo
 	if (lop_has_reserved(s))
 		lop_cpus_drop(&world->usable, &s->reserved.cpus);
 	cpu = lop_is_full(s) ? LOP_NONE : lop_joiner(s, world, LOP_GREEN, &world->usable, LOP_NONE);
+	if (cpu < 0) /* as above, and busy */
+		cpu = lop_cpus_first(kind, &s->set[LOP_GREEN].cpus, &s->set[LOP_GREEN].pinned);
 	return cpu >= 0 ? cpu : lop_idle_surplus(s, kind);
 }
 
@@ -237,6 +242,8 @@ lop_rule void lop_enter_home(struct lop_sched *s, struct lop_world *world, struc
 	if (lop_cpus_try_add(&s->set[LOP_GREEN].pinned, cpu)) {
 		s->pace.nr_homes++;
 		s->pace.slack_ns[cpu] = LOP_NO_TIME;
+		if (lop_is_green(s, cpu))
+			lop_clear(s, world, cpu);
 	}
 	t->pace.home = cpu + 1;
 	t->pace.epoch = s->pace.epoch[cpu];
@@ -401,7 +408,7 @@ lop_subprog bool lop_end_quiet_homes(struct lop_sched *s lop_nonnull, struct lop
 				continue;
 			lop_target_fell(&s->set[LOP_GREEN], s->pace.nr_homes, s->pace.nr_homes - 1, now_ns);
 			lop_close_home(s, lop_cpu_index((u32)cpu));
-			lop_set_pace(s, world, (u32)cpu);
+			lop_set_pace(s, world, lop_cpu_index((u32)cpu));
 		}
 		lop_unlock(s);
 	}

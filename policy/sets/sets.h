@@ -95,7 +95,7 @@ lop_subprog bool lop_any_stranded(const struct lop_sched *s lop_nonnull)
 /* Whether anything waits that a member or `cpu` might run. If not, a task whose slice is over goes on. */
 lop_rule bool lop_anything_waits(const struct lop_sched *s, u32 cpu)
 {
-	return lop_cpus_has(&s->queues.cpu_waiting, cpu) || !lop_cpus_empty(&s->queues.domain_waiting) || lop_any_stranded(s);
+	return lop_cpus_has(&s->queues.cpu_waiting, cpu) || lop_served_from(s, lop_set_of(s, cpu), 0) >= 0 || lop_any_stranded(s);
 }
 
 /* Tasks have no home on this CPU any more (pace.h). Those that had learn it when they wake. With the lock held. */
@@ -136,6 +136,15 @@ lop_rule void lop_leave_green_for_high(struct lop_sched *s, u32 cpu)
 		lop_cpus_add(&s->set[LOP_HIGH].pinned, cpu);
 }
 
+/* What runs on a CPU that changes its set has to leave at once. */
+lop_subprog bool lop_clear(const struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu)
+{
+	bool busy = !lop_cpus_has(&s->idle, cpu);
+	if (busy)
+		lop_env_preempt(world, lop_cpu_index(cpu));
+	return busy;
+}
+
 /* Call with the lock held. A member beyond the target is surplus from now on at the earliest. */
 lop_subprog bool lop_join(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu, enum lop_set set, u64 now_ns)
 {
@@ -144,8 +153,12 @@ lop_subprog bool lop_join(struct lop_sched *s lop_nonnull, struct lop_world *wor
 	if (lop_cpus_has(&m->cpus, cpu))
 		return false;
 	lop_assert(s->membership.lock && lop_cpus_has(&s->topology.cpus, cpu));
+	if (set == LOP_HIGH && lop_is_green(s, cpu))
+		lop_clear(s, world, cpu);
 	if (set == LOP_HIGH)
 		lop_leave_green_for_high(s, cpu);
+	else if (lop_has_pace(s) && !lop_is_home(s, cpu))
+		s->pace.rung[cpu] = lop_cheapest_rung(s, cpu);
 	lop_cpus_add(&m->cpus, cpu);
 	m->size++;
 	m->below_since_ns[lop_min(m->size, LOP_MAX_CPUS)] = now_ns;
@@ -197,7 +210,7 @@ lop_rule u64 lop_due_ns(const struct lop_sched *s, enum lop_set set) { return lo
 
 /*
  * A member to evict: it is offline, or no task is anchored to it (homes of pace.h do not count) and its memory domain is off or it is isolated, or it
- * exceeds the power cap. An isolated one leaves at once: its CPU is awake now and requests its own new speed,
+ * exceeds the power cap, or it is green for work that nobody waits for and its sibling high. An isolated one leaves at once: its CPU is awake now and requests its own new speed,
  * whereas the end of T_hold would wake it.
  */
 lop_rule s32 lop_next_evicted(const struct lop_sched *s, enum lop_set set)
@@ -208,6 +221,8 @@ lop_rule s32 lop_next_evicted(const struct lop_sched *s, enum lop_set set)
 		cpu = lop_cpus_first(&m->cpus, &s->off, set == LOP_GREEN && lop_has_pace(s) ? &s->set[LOP_HIGH].cpus : &m->pinned);
 	if (cpu < 0 && lop_has_isolated(s))
 		cpu = lop_cpus_first(&m->cpus, &s->topology.isolated, &m->pinned);
+	if (cpu < 0 && lop_has_pace(s) && set == LOP_GREEN)
+		cpu = lop_cpus_first(&m->cpus, &s->membership.beside_high, &m->pinned);
 	return cpu < 0 && set == LOP_HIGH ? lop_next_over_cap(s) : cpu;
 }
 
@@ -231,8 +246,8 @@ lop_rule bool lop_evict_one(struct lop_sched *s, struct lop_world *world, enum l
 	if (cpu < 0)
 		return false;
 	lop_leave(s, world, lop_cpu_index((u32)cpu), set, now_ns);
-	if (lop_has_cap(s) && !lop_cpus_has(&s->idle, lop_cpu_index((u32)cpu)))
-		lop_env_preempt(world, lop_cpu_index((u32)cpu));
+	if (lop_has_cap(s) || (set == LOP_GREEN && lop_has_pace(s)))
+		lop_clear(s, world, (u32)cpu);
 	return true;
 }
 
@@ -241,7 +256,7 @@ lop_rule bool lop_promote_one(struct lop_sched *s, struct lop_world *world, enum
 {
 	s32 cpu = lop_next_pinned(s, set);
 	if (cpu < 0 && s->set[lop_set_index(set)].size < lop_target(s, set))
-		cpu = lop_joiner(s, world, set, &s->online, home_node);
+		cpu = set == LOP_GREEN && lop_has_pace(s) ? lop_background_joiner(s, world) : lop_joiner(s, world, set, &s->online, home_node);
 	if (cpu >= 0)
 		lop_join(s, world, lop_cpu_index((u32)cpu), set, now_ns);
 	return cpu >= 0;
@@ -339,6 +354,37 @@ lop_subprog bool lop_settle(struct lop_sched *s lop_nonnull, struct lop_world *w
 	green_ns = lop_has_green(s) ? lop_again_ns(s, LOP_GREEN, now_ns) : 0;
 	at_ns = !high_ns ? green_ns : !green_ns ? high_ns : lop_min(high_ns, green_ns);
 	return at_ns && lop_timer_by(s, world, at_ns, now_ns);
+}
+
+/*
+ * A high core that is surplus and runs work that nobody waits for is no reserve for others: it need not stay high until it
+ * is idle, and not for T_hold.
+ */
+lop_rule bool lop_may_step_down(const struct lop_sched *s, u32 cpu)
+{
+	return lop_set_of(s, cpu) == LOP_HIGH && s->set[LOP_HIGH].size > lop_target(s, LOP_HIGH) && !lop_cpus_has(&s->set[LOP_HIGH].pinned, cpu) &&
+	       !(lop_has_rank(s) && lop_is_claimed(s, cpu));
+}
+
+/*
+ * It leaves the high set when such a task stops, and a green core takes its place. The timer settles what other CPUs
+ * asked for meanwhile, since the stack here has no space for that.
+ */
+lop_rule void lop_step_down(struct lop_sched *s, struct lop_world *world, u32 cpu)
+{
+	u64 now_ns = lop_env_now_ns(world);
+	u32 asked;
+	s32 green;
+	if (!lop_lock(s))
+		return;
+	asked = s->membership.asked;
+	lop_leave(s, world, cpu, LOP_HIGH, now_ns);
+	green = lop_background_joiner(s, world);
+	if (green >= 0)
+		lop_join(s, world, lop_cpu_index((u32)green), LOP_GREEN, now_ns);
+	lop_unlock(s);
+	if (s->membership.asked != asked)
+		lop_timer_by(s, world, now_ns, now_ns);
 }
 
 /*

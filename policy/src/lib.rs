@@ -42,8 +42,10 @@ pub const MAX_TIERS: usize = ffi::LOP_MAX_TIERS as usize;
 pub const MAX_MEMORY_DOMAINS: usize = ffi::LOP_MAX_MEMORY_DOMAINS as usize;
 pub const MAX_NODES: usize = ffi::LOP_MAX_NODES as usize;
 pub const QUEUES: usize = ffi::LOP_QUEUES as usize;
-/// More threads than this are not planned, or not listed.
 pub const MAX_RUNGS: usize = ffi::LOP_MAX_RUNGS as usize;
+/// On the scale of the kernel's uclamp.
+pub const FULL_SPEED: u32 = ffi::LOP_FULL_SPEED;
+/// More threads than this are not planned, or not listed.
 pub const MAX_PLANNED: usize = ffi::LOP_MAX_PLANNED as usize;
 pub const MAX_LISTED: usize = ffi::LOP_MAX_LISTED as usize;
 /// Limit for groups that are parents of others ([`PolicyHandle::group`]).
@@ -132,7 +134,7 @@ impl Config {
     /// Whether it uses the hints of threads.
     #[must_use]
     pub fn uses_hints(&self) -> bool {
-        self.plans() || self.rules & !rules::WHOLE != 0
+        self.plans() || self.rules & !rules::WHOLE != 0 || self.green == GreenWork::Paced
     }
     /// Without the rules that such a machine has no use for (policy/core/auto.h).
     #[must_use]
@@ -359,6 +361,12 @@ impl PolicyHandle {
     #[must_use]
     pub fn wakes_anew(self, task: &Task) -> bool {
         unsafe { ffi::lop_wakes_anew(self.0, &**task) }
+    }
+    /// What an adapter puts into `nobody_waits` of a task. `most_speed`: its uclamp.max, of 1024.
+    #[must_use]
+    pub fn owner_says_nobody_waits(self, task: &Task, group: Option<&Group>, most_speed: u32) -> bool {
+        let group = group.map_or(std::ptr::null(), std::ptr::from_ref);
+        unsafe { ffi::lop_owner_says_nobody_waits(self.0, &**task, group, most_speed) }
     }
     /// Whether the task may run on after its slice on this CPU, if no other wants it.
     #[must_use]

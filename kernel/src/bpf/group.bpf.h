@@ -271,3 +271,18 @@ static __always_inline void note_user(const struct task_struct *p, struct lop_ta
 	tell(LOP_RECORD_USER, bpf_ktime_get_ns(), (u64)p, (s32)user, weight);
 	log_end(locked);
 }
+
+/* Whether its owner says that nobody waits for it (policy/sets/background.h). Nothing reports a changed uclamp value or cpu.idle. */
+static __noinline void note_owner(const struct task_struct *p, struct lop_task_state *t)
+{
+	bool nobody_waits, locked;
+	if (!paces)
+		return;
+	nobody_waits = lop_owner_says_nobody_waits(&lopsided, &t->task, group_of(t), clamps_of(p).max);
+	if (nobody_waits == t->task.nobody_waits)
+		return;
+	locked = log_begin();
+	t->task.nobody_waits = nobody_waits;
+	tell(LOP_RECORD_BACKGROUND, bpf_ktime_get_ns(), (u64)p, 0, nobody_waits);
+	log_end(locked);
+}

@@ -153,7 +153,7 @@ static __noinline void find_member(struct lop_world *c, const struct lop_task *t
 static __always_inline void higher_class_came(struct lop_world *c, s32 cpu)
 {
 	u32 at = lop_cpu_index((u32)cpu);
-	bool counted_on = lop_counted_on_word(&lopsided, at / 64) >> at % 64 & 1;
+	bool counted_on = (lop_counted_on_word(&lopsided, at / 64) >> at % 64 & 1) || lop_is_waited_for_in_background(&lopsided, at);
 	if (!counted_on && lop_cpus_empty(&lopsided.queues.domain_waiting))
 		return;
 	if (counted_on || (lop_set_of(&lopsided, lop_cpu_index((u32)cpu)) != LOP_LOW && lop_is_short(&lopsided)))

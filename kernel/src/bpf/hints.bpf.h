@@ -15,6 +15,6 @@ bool any_hint_set;
 /* The hint of a thread. Null: none, or a record that was never filled in. Later versions only use `unused`. */
 static __always_inline struct lop_hint_record *hint_of(struct task_struct *p)
 {
-	struct lop_hint_record *hint = (ranks || plans) && any_hint_set ? bpf_task_storage_get(&lop_hints, p, 0, 0) : 0;
+	struct lop_hint_record *hint = (ranks || plans || paces) && any_hint_set ? bpf_task_storage_get(&lop_hints, p, 0, 0) : 0;
 	return hint && hint->version ? hint : 0;
 }

@@ -44,6 +44,7 @@ enum lop_record_kind {
 	LOP_RECORD_TASK,
 	LOP_RECORD_ALLOWED,   /* the affinity of `task` is now `words` */
 	LOP_RECORD_USER,      /* lop_belong() of `task` to the user `cpu`, with the weight `value` */
+	LOP_RECORD_BACKGROUND, /* lop_task.nobody_waits of `task` is now `value` */
 	LOP_RECORD_GONE,      /* `task` no longer exists */
 	LOP_RECORD_WAKE,      /* lop_wake(), last on `cpu`, `value`: bits of enum lop_woken */
 	LOP_RECORD_ENQUEUE,   /* lop_enqueue() at `cpu`; if `value`, lop_wait_at_claimed(), `cpu` is claimed */

@@ -64,10 +64,10 @@ lop_subprog bool policy_set_hints(struct lop_world *c lop_nonnull, struct lop_ta
 	return true;
 }
 
-/* Calls the policy only if one of these two flags has changed. LOP_SPINNING goes to lop_spin(). */
+/* Calls the policy only if one of these flags has changed. LOP_SPINNING goes to lop_spin(). */
 static __always_inline void set_hints(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, u32 flags)
 {
-	if (!((flags ^ t->task.hint.flags) & (LOP_SEQUENTIAL | LOP_LOCK_HOLDER)))
+	if (!((flags ^ t->task.hint.flags) & (LOP_SEQUENTIAL | LOP_LOCK_HOLDER | LOP_BACKGROUND)))
 		return;
 	tell(LOP_RECORD_HINTS, c->now_ns, (u64)p, 0, flags);
 	policy_set_hints(c, t, flags);

@@ -10,9 +10,8 @@ char _license[] SEC("license") = "GPL";
 UEI_DEFINE(uei);
 
 /*
- * Words of a CPU set that this machine needs. Known at load, so the verifier drops the rest. The bitmap of memory
- * domains with waiting tasks fits too: there are no more domains than CPUs, and the queues of the green set, which
- * start at bit 256, are unused while lop_sees_gain() is false.
+ * Words that the sets of CPUs need on this machine, and the bitmap of shared queues: two for each memory domain. Known at
+ * load, so the verifier drops the rest.
  */
 const volatile u32 nr_words = 8;
 #define lop_for_words(i) _Pragma("clang loop unroll(full)") for ((i) = 0; (i) < LOP_CPU_WORDS && (u32)(i) < nr_words; (i)++)
@@ -20,9 +19,9 @@ const volatile u32 nr_words = 8;
 /* Global subprograms: verified once each, not per call. Weak, since a compiler that sees into one drops arguments. */
 #define lop_subprog __weak __attribute__((noinline))
 #define lop_nonnull __arg_nonnull
-/* The gain of a task from speed is known only within uclamp's bounds, which send no task to green cores. */
+/* The gain of a task from speed is known only within uclamp's bounds, which send no task to green cores by that rule. */
 #define lop_sees_gain(s) false
-/* Whether work that a clock paces has homes. If not, the verifier drops the rules of the green set. */
+/* Whether work that a clock paces or that nobody waits for has green cores. If not, the verifier drops the rules of that set. */
 const volatile bool paces;
 #define lop_has_pace(s) (paces)
 #define lop_has_green(s) (paces)
@@ -219,6 +218,7 @@ s32 BPF_STRUCT_OPS(lopsided_select_cpu, struct task_struct *p, s32 prev_cpu, u64
 		follow_affinity(c, p, t);
 	regroup(p, t);
 	note_user(p, t);
+	note_owner(p, t);
 	t->task.by_clock = paces && in_interrupt();
 	place = wake(c, p, t, prev_cpu, is_brief(p, t, SCX_ENQ_WAKEUP));
 	t->place = place.claimed ? LOP_NONE : place.cpu;
@@ -264,6 +264,7 @@ void BPF_STRUCT_OPS(lopsided_enqueue, struct task_struct *p, u64 enq_flags)
 	if (t->place == LOP_NONE) { /* else select_cpu has just done so */
 		regroup(p, t);
 		note_user(p, t);
+		note_owner(p, t);
 	}
 	if (!t->task.counted || lop_wakes_anew(&lopsided, &t->task))
 		wake_and_put(c, p, t, brief);
@@ -280,6 +281,12 @@ void BPF_STRUCT_OPS(lopsided_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 	if (t->task.goes_first) {
 		look_around(c);
+		return;
+	}
+	if (t->task.background && lop_usable_set(&lopsided, &t->task) == LOP_GREEN) {
+		look_for_taken(c);
+		if (lop_cpus_meet(&lopsided.set[LOP_GREEN].cpus, &lopsided.idle))
+			look_in_a_slice(c);
 		return;
 	}
 	if (lop_cpus_meet(&lopsided.set[LOP_HIGH].cpus, &lopsided.idle) || lop_is_short(&lopsided))
@@ -424,8 +431,10 @@ void BPF_STRUCT_OPS(lopsided_tick, struct task_struct *p)
 	u32 cpu = lop_cpu_index((u32)scx_bpf_task_cpu(p));
 	if (asks_left[cpu])
 		ask_speed(cpu, bpf_ktime_get_ns());
-	if (t)
+	if (t) {
 		follow_plan(p, t);
+		note_owner(p, t);
+	}
 	if (t && t->task.counted && lop_cpus_has(&lopsided.online, cpu) &&
 	    (!lop_may_go_on(&lopsided, &t->task, cpu) || lop_wakes_anew(&lopsided, &t->task) || is_bound_no_more(p, t)))
 		scx_bpf_task_set_slice(p, 0);
@@ -600,10 +609,9 @@ static __always_inline s32 create_queues(void)
 {
 	u32 queue;
 	bpf_for(queue, 0, LOP_QUEUES) {
-		u32 domain = (queue - LOP_MAX_CPUS) & (LOP_MAX_MEMORY_DOMAINS - 1);
+		u32 nr_shared = lopsided.topology.nr_memory_domains << paces;
 		s32 error;
-		if (queue < LOP_MAX_CPUS ? !lop_cpus_has(&lopsided.topology.cpus, queue) :
-					   domain >= lopsided.topology.nr_memory_domains)
+		if (queue < LOP_MAX_CPUS ? !lop_cpus_has(&lopsided.topology.cpus, queue) : queue - LOP_MAX_CPUS >= nr_shared)
 			continue;
 		error = scx_bpf_create_dsq(queue, -1);
 		if (error)

@@ -91,23 +91,31 @@ struct task_struct___clamped {
 	struct uclamp_se___read uclamp[2];     /* as limited by its cgroup and the system, while queued or running */
 } __attribute__((preserve_access_index));
 
+/* The task's uclamp values, 0 to 1024; on kernels without uclamp those of a task that sets none. */
+struct clamps { u32 min, max; };
+static __always_inline struct clamps clamps_of(const struct task_struct *p)
+{
+	const struct task_struct___clamped *about = (const void *)p;
+	struct clamps of = { 0, LOP_FULL_SPEED };
+	if (!bpf_core_field_exists(about->uclamp_req))
+		return of;
+	/* The reads start from the task: with a pointer to the field, CO-RE would add the field's offset twice. */
+	if (BPF_CORE_READ_BITFIELD(about, uclamp[1].active)) {
+		of.min = BPF_CORE_READ_BITFIELD(about, uclamp[0].value);
+		of.max = BPF_CORE_READ_BITFIELD(about, uclamp[1].value);
+	} else {
+		of.min = BPF_CORE_READ_BITFIELD(about, uclamp_req[0].value);
+		of.max = BPF_CORE_READ_BITFIELD(about, uclamp_req[1].value);
+	}
+	return of;
+}
+
 /* Speedup x 1000: what the loader knows, clamped to the task's uclamp values. */
 static __always_inline u32 clamp_speedup(const struct task_struct *p, const struct lop_task_state *t)
 {
 	u32 known = t->speedup_permille ? t->speedup_permille : LOP_UNMEASURED_SPEEDUP;
-	const struct task_struct___clamped *about = (const void *)p;
-	u32 min, max;
-	if (!bpf_core_field_exists(about->uclamp_req))
-		return known;
-	/* The reads start from the task: with a pointer to the field, CO-RE would add the field's offset twice. */
-	if (BPF_CORE_READ_BITFIELD(about, uclamp[1].active)) {
-		min = BPF_CORE_READ_BITFIELD(about, uclamp[0].value);
-		max = BPF_CORE_READ_BITFIELD(about, uclamp[1].value);
-	} else {
-		min = BPF_CORE_READ_BITFIELD(about, uclamp_req[0].value);
-		max = BPF_CORE_READ_BITFIELD(about, uclamp_req[1].value);
-	}
-	return lop_clamp_speedup(known, min, max);
+	struct clamps clamps = clamps_of(p);
+	return lop_clamp_speedup(known, clamps.min, clamps.max);
 }
 
 static __always_inline bool is_per_cpu_kthread(const struct task_struct *p) { return (p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1; }

@@ -328,7 +328,9 @@ fn open_and_load(
     skel.progs.lop_order.set_autoload(config.plans() || config.lists());
     places::make(&mut skel, &options.root, options.places, config.rules != 0)?;
     let rodata = skel.maps.rodata_data.as_mut().expect("the program has constants");
-    let needed = machine.cpus.iter().map(|c| c.number).max().unwrap_or(0) / 64 + 1;
+    let last_cpu = machine.cpus.iter().map(|c| c.number).max().unwrap_or(0);
+    let last_queue = (2 * u32::from(machine.nr_memory_domains)).saturating_sub(1);
+    let needed = last_cpu.max(last_queue) / 64 + 1;
     rodata.nr_words = options.cpu_words.unwrap_or(needed).max(needed);
     rodata.ranks = config.rules != 0;
     rodata.plans_domains = config.domains != Domains::AsCome;

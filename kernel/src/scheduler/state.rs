@@ -126,8 +126,11 @@ fn fill_sets(status: &mut Status, sched: &Sched, machine: &LiveMachine, speeds_a
             let reason = reason(sched, cpu, &mut surplus, &mut level);
             sets.high.push(member(reason, Asked::Top));
         } else if sched.members(Set::Green).has(at) {
-            let tasks = sched.pace.tasks[at];
-            sets.green.push(member(Reason::Home { tasks }, Asked::Green));
+            let reason = match sched.pace.tasks[at] {
+                0 => Reason::Background,
+                tasks => Reason::Home { tasks },
+            };
+            sets.green.push(member(reason, Asked::Green));
         } else {
             sets.low.push(cpu);
         }

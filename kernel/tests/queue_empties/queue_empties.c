@@ -47,7 +47,7 @@ static void before_cleared(void *at)
 	if (!is_watched(at))
 		return;
 	wake(&tasks[2]);
-	expect("the other task waits, and finds no CPU idle", tasks[2].queue == (s32)lop_domain_queue(0, LOP_HIGH) && !kicked);
+	expect("the other task waits, and finds no CPU idle", tasks[2].queue == (s32)lop_domain_queue(&sched, 0, LOP_HIGH) && !kicked);
 }
 
 static void after_cleared(void *at)
@@ -71,7 +71,7 @@ int main(void)
 	watched = true;
 	lop_running(&sched, &world, &tasks[0], now_ns);
 	expect("the queue was empty for a moment", !watched);
-	expect("the queue has the other task", lop_queue_waits(&sched, lop_domain_queue(0, LOP_HIGH)));
+	expect("the queue has the other task", lop_queue_waits(&sched, lop_domain_queue(&sched, 0, LOP_HIGH)));
 	expect("the timer is armed to look at once", timer_at_ns == now_ns);
 	lop_timer(&sched, &world, now_ns);
 	expect("CPU 1 is kicked", kicked == 1U << 1);

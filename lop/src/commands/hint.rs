@@ -17,6 +17,7 @@ Examples:
   lop hint 1234 --length 360               most work first: ahead of a thread with 300
   lop hint 1234 --next-length 300          for the next thread that it creates
   lop hint 1234 --sequential               the rest of its program waits for it
+  lop hint 1234 --background --all-threads    nobody waits for it: cheapest cores and speed
   lop hint 1234 --parallelism 8 --with-children    a build: its jobs are one application
   lop hint 1234 --forget
 ";
@@ -52,6 +53,9 @@ pub struct Arguments {
     /// Others wait for a lock that it holds
     #[arg(long)]
     lock_holder: bool,
+    /// Nobody waits for it: where the watts are known, it runs where and as fast as costs least energy, as at nice 19
+    #[arg(long)]
+    background: bool,
     /// Its total work, in units of its program such as iterations or rows
     #[arg(long, value_name = "UNITS", value_parser = clap::value_parser!(u32).range(1..))]
     length: Option<u32>,
@@ -68,7 +72,7 @@ pub struct Arguments {
     #[arg(long, value_name = "CLASS")]
     memory: Option<Memory>,
     /// Clear all hints of it
-    #[arg(long, conflicts_with_all = ["spinning", "sequential", "lock_holder", "length", "next_length", "parallelism", "with_children", "memory"])]
+    #[arg(long, conflicts_with_all = ["spinning", "sequential", "lock_holder", "background", "length", "next_length", "parallelism", "with_children", "memory"])]
     forget: bool,
     #[command(flatten)]
     place: Place,
@@ -80,6 +84,7 @@ impl Arguments {
             spinning: self.spinning,
             sequential: self.sequential,
             lock_holder: self.lock_holder,
+            background: self.background,
             length: self.length,
             next_length: self.next_length,
             parallelism: self.parallelism,
@@ -142,6 +147,7 @@ fn text(hint: &Hint) -> String {
         flag("spinning", hint.spinning),
         flag("sequential", hint.sequential),
         flag("lock holder", hint.lock_holder),
+        flag("background", hint.background),
         number("length", hint.length),
         number("next length", hint.next_length),
         number("parallelism", hint.parallelism),

@@ -4,6 +4,7 @@
 
 mod asserted;
 mod auto;
+mod background;
 mod bench;
 mod budget;
 mod cap;

@@ -6,7 +6,7 @@ use lop_policy::{hint_flags, rules, Config, CpuPlace, Point, Set};
 
 /// Two kinds. The fast one: 1000 permille for 16 W, 500 for 5 W. The slow one: 400 for 2 W, 200 for 0.8 W. Asleep they draw
 /// nothing. By energy per work: 0.8/0.2 = 4, 2/0.4 = 5, 5/0.5 = 10, 16.
-fn points() -> [Point; 4] {
+pub fn points() -> [Point; 4] {
     [
         point(0, 500, 500, 5_000),
         point(0, 1000, 1000, 16_000),
@@ -16,7 +16,7 @@ fn points() -> [Point; 4] {
 }
 
 /// CPUs 0 and 1 are fast, 2 and 3 slow.
-fn two_kinds(cpu: usize) -> CpuPlace {
+pub fn two_kinds(cpu: usize) -> CpuPlace {
     CpuPlace {
         tier: (cpu / 2) as u16,
         permille: if cpu < 2 { 1000 } else { 400 },
@@ -29,14 +29,14 @@ fn paced() -> Bench {
     Bench::new(4, config.with_ladder(&points()), two_kinds)
 }
 
-fn clock_wakes(bench: &mut Bench, id: usize) {
+pub fn clock_wakes(bench: &mut Bench, id: usize) {
     bench.tasks[id].by_clock = true;
     bench.wake(id);
 }
 
 /// One cycle: the task wakes, has this much work for the fastest core, and sleeps until the cycle of `interval_ns` is
 /// over. Returns its CPU.
-fn cycle(bench: &mut Bench, id: usize, work_ns: u64, interval_ns: u64) -> usize {
+pub fn cycle(bench: &mut Bench, id: usize, work_ns: u64, interval_ns: u64) -> usize {
     clock_wakes(bench, id);
     let cpu = bench.cpu_of(id).expect("it runs at once");
     let ran_ns = work_ns * 1000 / rate_permille(bench, cpu);
@@ -46,7 +46,7 @@ fn cycle(bench: &mut Bench, id: usize, work_ns: u64, interval_ns: u64) -> usize 
     cpu
 }
 
-fn rate_permille(bench: &Bench, cpu: usize) -> u64 {
+pub fn rate_permille(bench: &Bench, cpu: usize) -> u64 {
     let clock = usize::from(bench.policy.topology.clock_domain[cpu]);
     let is_high = bench
         .high()

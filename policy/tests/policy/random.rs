@@ -2,7 +2,7 @@
 //! Whatever happens, in whatever order: no task is lost, no count is wrong, every task runs.
 
 use crate::bench::{config, point, Bench, HOLD, LAST_HOLD, MS};
-use lop_policy::{Config, CpuPlace, GreenWork, Point, Reserve, Set};
+use lop_policy::{hint_flags, Config, CpuPlace, GreenWork, Point, Reserve, Set};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -23,6 +23,10 @@ enum Event {
     Bind(usize),
     Declare(usize, u32),
     Spin(usize),
+    /// The owner of a task says that nobody waits for it, or does so no longer.
+    Owner(usize),
+    /// It hints that others wait for it, or no longer do.
+    Awaited(usize),
     Heat(usize),
     Pass(u64),
 }
@@ -39,6 +43,8 @@ fn event() -> impl Strategy<Value = Event> {
         1 => (0..TASKS).prop_map(Event::Bind),
         1 => (0..2usize, 0..6u32).prop_map(|(app, parallelism)| Event::Declare(app, parallelism)),
         1 => (0..TASKS).prop_map(Event::Spin),
+        2 => (0..TASKS).prop_map(Event::Owner),
+        1 => (0..TASKS).prop_map(Event::Awaited),
         1 => (0..CPUS).prop_map(Event::Heat),
         3 => prop_oneof![Just(MS), Just(HOLD - 1), Just(HOLD), Just(200 * LAST_HOLD)].prop_map(Event::Pass),
     ]
@@ -206,6 +212,11 @@ impl Story {
                 let spins = self.spinning.insert(task) || !self.spinning.remove(&task);
                 bench.spin(task, spins);
             }
+            Event::Owner(task) => bench.tasks[task].nobody_waits ^= true,
+            Event::Awaited(task) => {
+                let flags = bench.tasks[task].hint.flags & !hint_flags::SPINNING;
+                bench.set_hints(task, flags ^ hint_flags::SEQUENTIAL);
+            }
             Event::Heat(cpu) => {
                 bench
                     .world
@@ -243,6 +254,14 @@ impl Story {
             .iter()
             .sum();
         assert_eq!(counted as usize, active);
+        let background = bench.tasks.iter().filter(|task| task.background);
+        assert_eq!(
+            background.clone().count() as u64,
+            bench.policy.set[Set::Green as usize].demand >> 32
+        );
+        assert!(background
+            .into_iter()
+            .all(|task| task.counted && task.set == Set::Green as u8));
         let of_apps: u32 = bench.apps.iter().map(|app| app.active()).sum();
         assert!(of_apps as usize <= active);
         if self.ranks {
@@ -290,6 +309,10 @@ impl Story {
             bench.online.iter().filter(|&&online| online).count() - self.isolated.len()
         );
         assert!(bench.size() >= bench.target(), "growth is never left for later");
+        assert!(
+            inside.config.green != GreenWork::Paced || inside.size(Set::Green) >= inside.target(Set::Green),
+            "nor is that of the green set"
+        );
         for cpu in 0..CPUS {
             let idle = bench.online[cpu] && bench.running[cpu].is_none();
             assert_eq!(inside.idle.has(cpu), idle, "CPU {cpu} is idle or claimed");

@@ -179,9 +179,11 @@ impl World<'_, Policy> {
 
     /// Preempts the running task if the policy still wants it. The task may have left since.
     fn preempted(&mut self, cpu: usize) {
-        if self.cores.cpus[cpu].task.is_none() {
+        let Some(id) = self.cores.cpus[cpu].task else {
             self.kicked(cpu);
-        } else if self.scheduler.handle.must_go(cpu as u32) {
+            return;
+        };
+        if self.scheduler.handle.must_go(cpu as u32) || Policy::must_leave(self, cpu, id) {
             self.queue_anew(&[cpu as u32]);
         }
     }
@@ -246,6 +248,8 @@ impl Scheduler for Policy {
         policy.speedup_permille = world.scheduler.speedup_permille[program];
         policy.system = world.workload.apps[usize::from(about.app)].system;
         unsafe { world.scheduler.handle.set_allowed(&mut **policy, &allowed) };
+        let group = world.scheduler.groups[usize::from(about.app)].as_deref();
+        policy.nobody_waits = (world.scheduler.handle).owner_says_nobody_waits(policy, group, lop_policy::FULL_SPEED);
         // As a program declares it when it creates a thread.
         if about.length > 0 {
             let app = &mut world.scheduler.apps[usize::from(about.app)];
@@ -285,9 +289,12 @@ impl Scheduler for Policy {
         self.handle.anything_waits(cpu as u32)
     }
     fn watches_slices(world: &World<'_, Self>, cpu: usize, id: u32) -> bool {
-        let is_home = || world.scheduler.handle.members(Set::Green).has(cpu);
-        let paces = world.scheduler.config.green == GreenWork::Paced;
-        paces && (world.work.tasks[id as usize].policy.pace.home != 0 || is_home())
+        let is_green = || world.scheduler.handle.members(Set::Green).has(cpu);
+        let (paces, task) = (
+            world.scheduler.config.green == GreenWork::Paced,
+            &world.work.tasks[id as usize].policy,
+        );
+        paces && (task.pace.home != 0 || task.background || is_green())
     }
     fn must_leave(world: &World<'_, Self>, cpu: usize, id: u32) -> bool {
         let (handle, task) = (world.scheduler.handle, &world.work.tasks[id as usize].policy);

@@ -31,6 +31,20 @@ paced() {
 }
 has_home() { lop status --format json >/tmp/status && grep -q '"reason": "home"' /tmp/status; }
 
+# Busy processes at nice 19 have green cores, and lose them to others when they are told that these wait for them.
+in_background() {
+  local load
+  (renice -n 19 -p $BASHPID && exec lop-load hogs 2 --seconds 100000) >/tmp/background.json & load=$!
+  wait_for has_background && lop hint $load --all-threads --sequential && wait_for eval '! has_background' || { kill $load; return 1; }
+  lop hint $load --all-threads --forget && wait_for has_background || { kill $load; return 1; }
+  kill $load
+  wait_for eval '! has_background' || return
+  lop-load hogs 2 --seconds 100000 >/tmp/background.json & load=$!
+  wait_for are_there lop-hog 2 && lop hint $load --all-threads --background && wait_for has_background
+  kill $load
+}
+has_background() { lop status --format json >/tmp/status && grep -q '"reason": "background"' /tmp/status; }
+
 # logged NAME WORK OPTION...
 logged() {
   local log=/tmp/$1.log name=$1 work=$2
@@ -48,9 +62,9 @@ logged longest-first work --policy longest-first
 expect 'auto gets watts' give_watts
 # CPUs do not count their clock here, so schedutil cannot be asked for a speed between the lowest and the highest; to userspace it can be told.
 set_governor userspace
-all_work() { paced && work && paced; }
+all_work() { paced && in_background && work && paced; }
 logged auto all_work --policy auto --reserve asked
 expect 'auto: it went by them' grep -qm1 '"core_mw":[1-9]' /tmp/auto.log
-expect 'auto: the log has what tasks ran' has_kinds /tmp/auto.log ran
+expect 'auto: the log has what tasks ran, and of which their owner says that nobody waits for them' has_kinds /tmp/auto.log ran background
 expect 'no warning of the kernel' kernel_is_well
 sum_up

@@ -167,6 +167,7 @@ fn every_hint_is_told_with_its_number_of_threads() {
         spinning: 1001,
         sequential: 1002,
         lock_holder: 1003,
+        background: 1011,
         length: 1004,
         next_length: 1005,
         parallelism: 1006,
@@ -186,7 +187,7 @@ fn every_hint_is_told_with_its_number_of_threads() {
     let all = told(&view).join(" ");
     assert!(
         all.contains(
-            "hints (lop hint): 4000 threads: spinning 1001, sequential 1002, lock holder 1003, length 1004, next length 1005, parallelism 1006, with \
+            "hints (lop hint): 4000 threads: spinning 1001, sequential 1002, lock holder 1003, background 1011, length 1004, next length 1005, parallelism 1006, with \
              children 1007, memory very low 1008, memory moderate 1009, memory intensive 1010"
         ),
         "{all}"

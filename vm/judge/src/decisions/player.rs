@@ -239,6 +239,7 @@ impl Player {
                     (*task).policy().user = u32::try_from(record.cpu).context("no user has a number below 0")?;
                     (*task).policy().user_weight = value;
                 }
+                Kind::Background => (*task).policy().nobody_waits = value != 0,
                 Kind::GoTo => policy.go_to(&mut *task, cpu_of(record)?),
                 Kind::Anchor => policy.anchor_anew(world, task, at_ns),
                 Kind::Task | Kind::Allowed => policy.set_allowed(task, &cpus_of(record)?),

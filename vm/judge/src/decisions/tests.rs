@@ -134,6 +134,30 @@ fn who_claimed_a_cpu_waits_there() {
     assert!(play(&log).unwrap().difference.is_some());
 }
 
+/// A task of which its owner says that nobody waits for it gets a green core (set 2), and one that the log does not say it of a high one.
+#[test]
+fn what_nobody_waits_for_is_played_too() {
+    let mut begin = begin();
+    let config = &mut begin["config"];
+    (config["green"], config["nr_rungs"]) = (json!("paced"), json!(1));
+    config["rung"][0] = json!({"tier": 0, "speed_permille": 500, "rate_permille": 500});
+    let mut log = log(
+        begin,
+        3,
+        &[cpus("task", 70, ALL), record("background", 1500, 70, 0, 1)],
+        &[],
+    );
+    let joins = log
+        .iter()
+        .position(|line| line["at_ns"] == 3000 && line["kind"] == "set")
+        .unwrap();
+    log[joins]["value"] = json!(2);
+    log[joins + 1]["cpu"] = json!(1);
+    assert_eq!(play(&log).unwrap().difference, None);
+    log.retain(|line| line["kind"] != "background");
+    assert!(play(&log).unwrap().difference.is_some());
+}
+
 #[test]
 fn rules_for_fast_cores_are_played_too() {
     let outcome = play(&sequential()).unwrap();
