@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use lop_simulator::{simulate, workload, Outcome, RunOptions};
 
-/// A tenth of the build of `batch-and-interactive`, which is done within the 10 s, with so many jobs.
+/// A smaller build of `batch-and-interactive`, with so many jobs.
 fn beside_an_editor(name: &str, nice: &str, jobs: &str, seed: u64) -> Outcome {
     let set = overrides(&[
         ("task.slot.nice", nice),
