@@ -169,7 +169,7 @@ lop_rule void lop_put(struct lop_sched *s, struct lop_world *world, struct lop_t
 		      struct lop_placement place)
 {
 	if (place.claimed) {
-		lop_env_insert_local(world, t, (u32)place.cpu, lop_slice_ns(s));
+		lop_env_insert_local(world, t, (u32)place.cpu, lop_min(lop_slice_ns(s), lop_until_late_ns(s, t, lop_env_now_ns(world))));
 	} else if (place.cpu >= 0) {
 		lop_enqueue(s, world, t, group, (u32)place.cpu);
 	}

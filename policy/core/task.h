@@ -13,7 +13,8 @@ struct lop_hint {
 
 /* What pace.h knows of a task. */
 struct lop_paced {
-	u64 clock_ns;                      /* its last wakeup by a clock; 0: none yet */
+	u64 clock_ns;                      /* when the clock began its present cycle; 0: none yet */
+	u64 offset_ns;                     /* from then until it was woken in that cycle */
 	u64 interval_ns;                   /* between these; the mean, while it is steady */
 	u32 steady;                        /* how many in a row came in that interval */
 	u32 need_permille;                 /* share of the fastest core that its work takes */
@@ -21,6 +22,7 @@ struct lop_paced {
 	u32 home;                          /* 1 + the CPU where it runs at its pace; 0: none */
 	u32 epoch;                         /* of that home: lop_pace.epoch */
 	u32 taken_permille;                /* what it counts for there */
+	bool raised;                       /* it was not done early enough, and runs high until its clock comes again */
 	bool ends;                         /* it is to give its home up */
 	u64 since_ns;                      /* `steady` counts from here, while it has a home */
 	u64 not_before_ns, penalty_ns;     /* it is not tried again before; how long it was kept from it the last time */
@@ -41,7 +43,6 @@ struct lop_task {
 	bool counted;                      /* counted as active */
 	bool background;                   /* counted as work that nobody waits for; chosen together with `set` */
 	bool nobody_waits;                 /* the adapter says: lop_owner_says_nobody_waits() */
-	bool by_clock;                     /* the adapter says, before a wakeup: no other task wakes it */
 	bool restricted;                   /* may not run on every CPU of the machine, online or not, that is not isolated */
 	bool brief;                        /* system work, short as a rule: see lop_place_kthread() */
 	bool system;                       /* system work, short or long: for the reserved CPU, if there is one */
@@ -54,6 +55,7 @@ struct lop_task {
 	u32 given;                         /* 1 + the CPU whose queue it enters next; 0: it is placed normally */
 	u32 listed;                        /* 1 + the CPU whose queue it waits in by a plan of list.h; 0: none */
 	u64 woke_ns;
+	u64 clock_ns;                      /* the adapter says, before a wakeup: the time, if no task wakes it; lop_clock_of() of who wakes it */
 	struct lop_paced pace;
 	u64 done_ns;                       /* work done so far, ns on the fastest kind of core */
 	u64 last_turn_ns;                  /* when it last left a fast core */

@@ -194,7 +194,7 @@ lop_rule void lop_queue_insert_at(struct lop_sched *s, struct lop_world *world, 
 	if (first || lop_before(vtime_ns, *front_ns))
 		*front_ns = vtime_ns;
 	t->queue = t->last_queue = (s32)queue;
-	lop_env_insert(world, t, queue, lop_slice_in_ns(s, queue), vtime_ns);
+	lop_env_insert(world, t, queue, lop_min(lop_slice_in_ns(s, queue), lop_until_late_ns(s, t, lop_env_now_ns(world))), vtime_ns);
 	lop_atomic_add(&s->queues.queued[lop_queue_index(queue)], 1);
 	lop_cpus_add(lop_waiting(s, queue), lop_cpu_index(queue));
 }

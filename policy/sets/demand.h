@@ -10,6 +10,7 @@
  * Tested in: demand, domains, room. Studied in: barriers, compile-governors, compile-parallelism, critical-sections, hybrid-laptop, recorded-build.
  */
 #define LOP_DECLARE_TRIES 16
+#define LOP_BUSY_MOST_PERMILLE 800 /* of a home, and of the interval of paced work: a fifth is kept in reserve */
 
 /* Work that hardly gains from speed: SF = T(f_low) / T(f_high) below 1.2. Work of unknown SF is ordinary. */
 lop_rule bool lop_hardly_gains(const struct lop_task *t)
@@ -29,14 +30,31 @@ lop_rule bool lop_hardly_gains(const struct lop_task *t)
 lop_subprog bool lop_has_home(const struct lop_sched *s lop_nonnull, const struct lop_task *t lop_nonnull)
 {
 	u32 cpu = lop_cpu_index(t->pace.home - 1);
-	return t->pace.home && !t->pace.ends && s->pace.epoch[cpu] == t->pace.epoch && !t->restricted &&
+	return t->pace.home && !t->pace.ends && !t->pace.raised && s->pace.epoch[cpu] == t->pace.epoch && !t->restricted &&
 	       !(t->hint.flags & (LOP_SEQUENTIAL | LOP_LOCK_HOLDER)) && lop_cpus_has(&s->set[LOP_GREEN].cpus, cpu) && !lop_cpus_has(&s->taken, cpu);
 }
 
 lop_rule bool lop_is_paced(const struct lop_sched *s, const struct lop_task *t) { return lop_has_pace(s) && lop_has_home(s, t); }
 
+/* Whom a task with a home wakes shares its clock, so that a chain has one. 0: it has none. */
+lop_rule u64 lop_clock_of(const struct lop_sched *s, const struct lop_task *waker)
+{
+	bool has_home = lop_has_pace(s) && waker->pace.home && !waker->pace.ends && s->pace.epoch[lop_cpu_index(waker->pace.home - 1)] == waker->pace.epoch;
+	return has_home ? waker->pace.clock_ns : 0;
+}
+
 /* The active task is one of those. */
 lop_rule bool lop_at_home(const struct lop_sched *s, const struct lop_task *t) { return t->set == LOP_GREEN && lop_is_paced(s, t); }
+
+/* When a paced task should be done at the latest. */
+lop_rule u64 lop_should_be_done_ns(const struct lop_task *t) { return t->pace.clock_ns + t->pace.interval_ns * LOP_BUSY_MOST_PERMILLE / 1000; }
+
+/* Until then, since it is looked at once it should be done. For other tasks the slice is bounded by others alone. */
+lop_rule u64 lop_until_late_ns(const struct lop_sched *s, const struct lop_task *t, u64 now_ns)
+{
+	u64 done_ns = lop_should_be_done_ns(t);
+	return lop_at_home(s, t) && now_ns < done_ns ? done_ns - now_ns : LOP_NO_TIME;
+}
 
 /* The active task was counted for a home that it has lost, or somebody or nobody waits for it by now. */
 lop_rule bool lop_is_miscounted(const struct lop_sched *s, const struct lop_task *t)
@@ -49,7 +67,7 @@ lop_rule bool lop_is_miscounted(const struct lop_sched *s, const struct lop_task
 /* An adapter that is about to queue this task wakes it instead: it is miscounted, or fell behind its clock and is not counted. */
 lop_rule bool lop_wakes_anew(const struct lop_sched *s, const struct lop_task *t)
 {
-	return lop_has_pace(s) && !(t->hint.flags & LOP_SPINNING) && (t->counted ? lop_is_miscounted(s, t) : t->pace.ends);
+	return lop_has_pace(s) && !(t->hint.flags & LOP_SPINNING) && (t->counted ? lop_is_miscounted(s, t) : t->pace.ends || t->pace.raised);
 }
 
 /* Active tasks that were counted for homes, while there is none: they run on high cores. */
@@ -80,10 +98,19 @@ lop_rule u32 lop_shared_cores(const struct lop_sched *s)
 	return shared / 2;
 }
 
+/* Active tasks of the high set, and what is there in case more come: that takes no home (pace.h) from a task that has one. */
+lop_rule u32 lop_in_case(const struct lop_sched *s, u32 most)
+{
+	u32 active = lop_active(s, LOP_HIGH) + lop_strays(s), taken = active + (lop_has_pace(s) ? s->pace.nr_homes : 0);
+	u32 more = s->config.spare + (lop_uses_room(s) ? s->room.members + lop_shared_cores(s) : 0);
+	return active + (u32)lop_min(more, most - lop_min(taken, most));
+}
+
 /*
  * The size that a set should have:
  *     size(high)  = declared + taken + left                          if every active application declared its parallelism
- *                 = active + spare + strays + room + taken + left    otherwise
+ *                 = active + strays + in case + taken + left         otherwise
+ *     in case     = min(spare + room, cores - active - strays - homes)
  *     size(green) = active, or where tasks are paced the number of homes (pace.h), and of cores for background tasks
  * The high set is limited to the online CPUs of domains that are on, without the reserved one, and to the power cap
  * (cap.h); the green set to those of them that are not high.
@@ -104,7 +131,7 @@ lop_subprog u32 lop_target(const struct lop_sched *s lop_nonnull, enum lop_set s
 	else if (s->membership.declared_sum && !lop_undeclared(s))
 		want = s->membership.declared_sum;
 	else
-		want = lop_active(s, LOP_HIGH) + s->config.spare + lop_strays(s) + (lop_uses_room(s) ? s->room.members + lop_shared_cores(s) : 0);
+		want = lop_in_case(s, most);
 	if (s->config.sizing == LOP_SIZE_BY_DEMAND && !lop_cpus_empty(&s->taken))
 		want += lop_cpus_common(&s->set[LOP_HIGH].cpus, &s->taken);
 	if (s->config.sizing == LOP_SIZE_BY_DEMAND && !lop_has_reserved(s))

@@ -8,9 +8,10 @@
  * Frames, audio and timers come at their own times, however fast each is done. Nobody waits for them, so a second is
  * worth nothing there, and energy per work decides. A task that wakes by itself at equal intervals may be of that kind, or
  * may compute and then sleep for as long each time. That shows when it is tried: it gets a home in the green set, and goes
- * back if its wakeups come later there, or if it is not done before its next one.
+ * back if its wakeups come later there, or if it is not done before its next one. Whom it wakes has the same clock.
  * Tested in: pace. Studied in: everything.
  */
+#define LOP_NEED_FALLS 64 /* wakes: what a task needs falls to 1/e within so many */
 #ifndef LOP_STEADY_WAKES /* a test that lasts for milliseconds has its own */
 #define LOP_STEADY_WAKES 8
 #define LOP_OFF_MOST_PERMILLE 100 /* of the interval: a wakeup that is further off begins another one */
@@ -18,7 +19,6 @@
 #define LOP_HOME_ENDS_NS 10000000000ULL
 #endif
 #define LOP_PENALTY_MOST_NS (60 * LOP_PENALTY_NS)
-#define LOP_BUSY_MOST_PERMILLE 800 /* of a home: a fifth is kept in reserve */
 #define LOP_EXIT_TRIES 1000
 
 /* The cheapest of the points that are cheaper than `limit_uj` and faster than the rungs of their kind; of equals the faster. */
@@ -67,7 +67,7 @@ lop_rule void lop_make_ladder(struct lop_config *c, const struct lop_point *poin
 
 lop_rule const struct lop_rung *lop_rung_at(const struct lop_sched *s, u32 rung) { return &s->config.rung[rung & (LOP_MAX_RUNGS - 1)]; }
 
-lop_rule u32 lop_clock_of(const struct lop_sched *s, u32 cpu) { return lop_cpu_index(s->topology.clock_domain[lop_cpu_index(cpu)]); }
+lop_rule u32 lop_clock_domain_of(const struct lop_sched *s, u32 cpu) { return lop_cpu_index(s->topology.clock_domain[lop_cpu_index(cpu)]); }
 
 /*
  * Of the fastest core, x 1000: how fast `cpu` works. A home works at its rung, unless a high core has the same clock. If it
@@ -76,7 +76,7 @@ lop_rule u32 lop_clock_of(const struct lop_sched *s, u32 cpu) { return lop_cpu_i
 lop_rule u32 lop_rate_permille(const struct lop_sched *s, u32 cpu)
 {
 	u32 kind = s->topology.tier_permille[lop_tier_of(s, cpu)];
-	if (lop_set_of(s, cpu) == LOP_GREEN && !s->membership.clock_high[lop_clock_of(s, cpu)])
+	if (lop_set_of(s, cpu) == LOP_GREEN && !s->membership.clock_high[lop_clock_domain_of(s, cpu)])
 		return lop_rung_at(s, s->pace.rung[lop_cpu_index(cpu)])->rate_permille;
 	return kind ? kind : 1000;
 }
@@ -183,7 +183,7 @@ lop_subprog s32 lop_home_at(const struct lop_sched *s lop_nonnull, struct lop_wo
 /* Homes of the CPU's kind that have its clock. */
 lop_rule bool lop_shares_pace(const struct lop_sched *s, u32 cpu, u32 home)
 {
-	return lop_clock_of(s, home) == lop_clock_of(s, cpu) && lop_tier_of(s, home) == lop_tier_of(s, cpu);
+	return lop_clock_domain_of(s, home) == lop_clock_domain_of(s, cpu) && lop_tier_of(s, home) == lop_tier_of(s, cpu);
 }
 
 /* Sets the speed of the homes that have the CPU's clock by the one with most load: that sets the clock. With the lock held. */
@@ -221,7 +221,7 @@ lop_rule void lop_leave_home(struct lop_sched *s, struct lop_world *world, struc
 	u32 cpu = lop_cpu_index(t->pace.home - 1), target = lop_target(s, LOP_GREEN);
 	bool known = t->pace.home && s->pace.epoch[cpu] == t->pace.epoch;
 	t->pace.home = 0;
-	t->pace.ends = false;
+	t->pace.ends = t->pace.raised = false;
 	if (!known)
 		return;
 	lop_assert(s->pace.tasks[cpu] > 0);
@@ -278,7 +278,7 @@ lop_subprog bool lop_find_home(struct lop_sched *s lop_nonnull, struct lop_world
 	else if (wanted)
 		t->pace.not_before_ns = now_ns + LOP_PENALTY_NS;
 	if (cpu >= 0 && !moves) { /* a task that moves keeps its clock */
-		t->pace.since_ns = now_ns;
+		t->pace.since_ns = t->pace.clock_ns;
 		t->pace.steady = 0;
 	}
 	lop_unlock(s);
@@ -348,31 +348,37 @@ lop_rule bool lop_has_outgrown(const struct lop_task *t)
 }
 
 /*
- * At each wakeup. One by another task belongs to the cycle that the last one by a clock began. True: homes have changed, so
- * the sets have to be settled.
+ * At each wakeup. One by a task that has no clock belongs to the cycle that the last one by a clock began. True: homes have
+ * changed, so the sets have to be settled.
+ * A chain has until its clock comes again, and who is woken last has what is left. Woken when it should be done already, it runs
+ * high in this cycle.
+ *     need = work / (interval - offset)
  */
 lop_subprog bool lop_pace_task(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, struct lop_task *t lop_nonnull, u64 now_ns)
 {
 	struct lop_paced *p = &t->pace;
-	u64 interval_ns = now_ns - lop_min(p->clock_ns, now_ns);
-	u64 need_permille = lop_min(1000 * p->work_ns / lop_max(interval_ns, 1), 1000);
+	u64 clock_ns = t->clock_ns, interval_ns, need_permille;
 	bool paced, first = !p->clock_ns;
+	t->clock_ns = 0;
 	if (p->home && s->pace.epoch[lop_cpu_index(p->home - 1)] != p->epoch)
 		p->home = 0;
-	if (!t->by_clock)
+	if (clock_ns <= p->clock_ns)
 		return p->ends && lop_find_home(s, world, t, false, now_ns);
-	t->by_clock = false;
+	interval_ns = clock_ns - p->clock_ns;
+	need_permille = lop_min(1000 * p->work_ns / lop_max(interval_ns - lop_min(p->offset_ns, interval_ns), 1), 1000);
 	p->work_ns = 0;
-	p->clock_ns = now_ns;
+	p->clock_ns = clock_ns;
+	p->offset_ns = now_ns - lop_min(clock_ns, now_ns);
+	p->raised = p->home && now_ns >= lop_should_be_done_ns(t);
 	if (first)
 		return false;
 	if (!p->home)
 		lop_follow_interval(t, interval_ns);
 	else if (!p->ends)
-		lop_watch_clock(t, now_ns);
+		lop_watch_clock(t, clock_ns);
 	if (p->home)
 		s->pace.woke_ns[lop_cpu_index(p->home - 1)] = now_ns;
-	p->need_permille = (u32)lop_max(need_permille, p->need_permille - p->need_permille / LOP_STEADY_WAKES);
+	p->need_permille = (u32)lop_max(need_permille, p->need_permille - p->need_permille / LOP_NEED_FALLS);
 	paced = p->home ? !p->ends && !t->restricted : lop_may_be_paced(t, now_ns);
 	if (p->home ? paced && !lop_has_outgrown(t) : !paced)
 		return false;
@@ -380,16 +386,23 @@ lop_subprog bool lop_pace_task(struct lop_sched *s lop_nonnull, struct lop_world
 }
 
 /*
- * The task ran, and stops or goes on. One that is not done when it should wake again is behind: it has no home from now on,
- * and is not counted any more, so that it is woken anew, as work that somebody waits for.
+ * The task ran, and stops or goes on. If it is not done after four fifths of the interval it takes the rest of its cycle
+ * high: it is not counted any more, so that it is woken anew, as work that somebody waits for. One that is not done
+ * when its clock comes again has no home from now on.
  */
 lop_rule void lop_pace_ran(struct lop_sched *s, struct lop_task *t, const struct lop_group *group, u32 cpu, u64 ran_ns, u64 now_ns)
 {
-	t->pace.work_ns += ran_ns * lop_rate_permille(s, cpu) / 1000;
-	if (t->set != LOP_GREEN || !lop_is_paced(s, t) || now_ns - t->pace.clock_ns <= t->pace.interval_ns)
+	struct lop_paced *p = &t->pace;
+	u64 passed_ns = now_ns - p->clock_ns;
+	bool was_paced = t->set == LOP_GREEN && lop_is_paced(s, t);
+	p->work_ns += ran_ns * lop_rate_permille(s, cpu) / 1000;
+	if (!p->home || p->ends)
 		return;
-	lop_end_pace(t, now_ns);
-	lop_count_inactive(s, t, 0, (struct lop_group *)group, now_ns);
+	p->raised |= now_ns >= lop_should_be_done_ns(t);
+	if (passed_ns > p->interval_ns)
+		lop_end_pace(t, now_ns);
+	if (was_paced && (p->raised || p->ends))
+		lop_count_inactive(s, t, 0, (struct lop_group *)group, now_ns);
 }
 
 /*

@@ -362,6 +362,16 @@ impl PolicyHandle {
     pub fn wakes_anew(self, task: &Task) -> bool {
         unsafe { ffi::lop_wakes_anew(self.0, &**task) }
     }
+    /// When the cycle of a task began that a clock paces, and so of whom it wakes, in ns; 0: it has no clock.
+    #[must_use]
+    pub fn clock_of(self, waker: &Task) -> u64 {
+        unsafe { ffi::lop_clock_of(self.0, &**waker) }
+    }
+    /// Time until a paced task should be done, in ns; for any other, `u64::MAX`.
+    #[must_use]
+    pub fn until_late_ns(self, task: &Task, now_ns: u64) -> u64 {
+        unsafe { ffi::lop_until_late_ns(self.0, &**task, now_ns) }
+    }
     /// What an adapter puts into `nobody_waits` of a task. `most_speed`: its uclamp.max, of 1024.
     #[must_use]
     pub fn owner_says_nobody_waits(self, task: &Task, group: Option<&Group>, most_speed: u32) -> bool {

@@ -169,3 +169,10 @@ fn in_three_of_four_cells_of_the_clock_nobody_as_early_takes_less_energy() {
     let least = energies.iter().filter(|energy| **energy <= NEARLY_LOWEST_EDP).count();
     assert!(4 * least >= 3 * energies.len(), "{least}");
 }
+
+/// Some exceptions are explained by rules that have a price together only.
+#[test]
+fn rules_have_a_price_together() {
+    let together = |cell: &&Cell| (cell.price.iter()).any(|price| price.without.to_string().contains('+'));
+    assert!(cells().iter().any(|cell| together(&cell)));
+}

@@ -63,11 +63,6 @@ fn each_exception_stands_beside_the_best() {
             "EDP is power times the square of time, or times the response: {cell:?}"
         );
     }
-    let together = |cell: &&Cell| (cell.price.iter()).any(|price| price.without.to_string().contains('+'));
-    assert!(
-        cells().iter().any(|cell| together(&cell)),
-        "no rules have a price together"
-    );
 }
 
 /// A price is a rule without which there would be less to explain, found by measuring.

@@ -15,7 +15,7 @@ pub use ffi::lop_hint_record as HintRecord;
 pub use ffi::{LOP_HINT_VERSION as HINT_VERSION, LOP_HINT_WITH_CHILDREN as WITH_CHILDREN};
 
 /// Bits of the value of [`Kind::Wake`].
-pub use ffi::{LOP_WOKEN_BRIEF as WOKEN_BRIEF, LOP_WOKEN_BY_CLOCK as WOKEN_BY_CLOCK, LOP_WOKEN_SYSTEM as WOKEN_SYSTEM};
+pub use ffi::{LOP_WOKEN_BRIEF as WOKEN_BRIEF, LOP_WOKEN_SYSTEM as WOKEN_SYSTEM};
 
 use serde::{Deserialize, Serialize};
 

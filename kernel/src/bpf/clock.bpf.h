@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
-/* Wakeups by a timer or a device, for pace.h. */
+/* By which clock a task is woken, for pace.h. */
 
-#define LOP_HARDIRQ_MASK 0xf0000 /* of the preempt count (include/linux/preempt.h) */
+/* Of the preempt count (include/linux/preempt.h). */
+#define LOP_HARDIRQ_MASK 0xf0000
+#define LOP_IN_SOFTIRQ 0x100
 
 #if defined(__TARGET_ARCH_x86)
 extern const int __preempt_count __ksym __weak; /* since Linux 6.15 */
@@ -12,12 +14,8 @@ struct thread_info___counting {
 } __attribute__((preserve_access_index));
 #endif
 
-/*
- * Whether this runs in a hard interrupt, so that no task wakes what is woken. Timers expire there. False where the
- * kernel does not tell: on another processor, before Linux 6.15, and with PREEMPT_RT, where a kernel thread wakes the
- * sleeper. Then no work counts as paced.
- */
-static __always_inline bool in_interrupt(void)
+/* The preempt count of this CPU. 0 where the kernel does not tell: on another processor, and before Linux 6.15. */
+static __always_inline u32 preempt_count_of_cpu(void)
 {
 	u32 count = 0;
 #if defined(__TARGET_ARCH_x86)
@@ -26,5 +24,22 @@ static __always_inline bool in_interrupt(void)
 #elif defined(__TARGET_ARCH_arm64)
 	count = BPF_CORE_READ((const struct thread_info___counting *)bpf_get_current_task_btf(), preempt.count);
 #endif
-	return count & LOP_HARDIRQ_MASK;
+	return count;
+}
+
+/*
+ * lop_task.clock_ns of whom this wakes. In a hard interrupt, where timers expire, that is the present; from a task it is
+ * the clock of that one. In a soft interrupt the task here has nothing to do with the wakeup. With PREEMPT_RT a kernel
+ * thread wakes sleepers: then no work counts as paced, nor where the preempt count is not known.
+ */
+static __always_inline u64 clock_here(u64 now_ns)
+{
+	u32 count = paces ? preempt_count_of_cpu() : 0;
+	const struct lop_task_state *waker;
+	if (count & LOP_HARDIRQ_MASK)
+		return now_ns;
+	if (!count || count & LOP_IN_SOFTIRQ)
+		return 0;
+	waker = state_of(bpf_get_current_task_btf());
+	return waker ? lop_clock_of(&lopsided, &waker->task) : 0;
 }

@@ -46,6 +46,7 @@ enum lop_record_kind {
 	LOP_RECORD_USER,      /* lop_belong() of `task` to the user `cpu`, with the weight `value` */
 	LOP_RECORD_BACKGROUND, /* lop_task.nobody_waits of `task` is now `value` */
 	LOP_RECORD_GONE,      /* `task` no longer exists */
+	LOP_RECORD_CLOCK,     /* lop_task.clock_ns of `task`, which wakes next, is so many ns ago: `cpu` << 32 | `value` */
 	LOP_RECORD_WAKE,      /* lop_wake(), last on `cpu`, `value`: bits of enum lop_woken */
 	LOP_RECORD_ENQUEUE,   /* lop_enqueue() at `cpu`; if `value`, lop_wait_at_claimed(), `cpu` is claimed */
 	LOP_RECORD_DEQUEUE,
@@ -78,7 +79,6 @@ enum lop_record_kind {
 enum lop_woken {
 	LOP_WOKEN_BRIEF = 1,  /* lop_task.brief */
 	LOP_WOKEN_SYSTEM = 2, /* lop_task.system */
-	LOP_WOKEN_BY_CLOCK = 4, /* lop_task.by_clock */
 };
 
 #define LOP_RECORD_WORDS 8

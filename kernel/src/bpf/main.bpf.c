@@ -38,8 +38,9 @@ const volatile bool plans_domains, plans_kinds;
 /* Whether the loader decides where threads with declared lengths wait. */
 const volatile bool plans_lists;
 #define lop_has_lists(s) (plans_lists)
-/* The kernel side does not look for tasks that change cores too often. */
-#define lop_uses_room(s) false
+/* Whether the high set has room beyond demand where tasks change cores too often. */
+const volatile bool makes_room;
+#define lop_uses_room(s) (makes_room)
 /* Whether a core may be reserved for the system's own work. */
 const volatile bool reserves;
 #define lop_can_reserve (reserves)
@@ -134,6 +135,8 @@ static __always_inline struct lop_placement wake_once(struct lop_world *c, struc
 	locked = log_begin();
 	t->task.brief = brief;
 	note_system(p, &t->task);
+	if (t->task.clock_ns)
+		tell_clock(c->now_ns, p, c->now_ns - t->task.clock_ns);
 	tell(LOP_RECORD_WAKE, c->now_ns, (u64)p, (s32)last, what_wakes(&t->task));
 	place = lop_wake(&lopsided, c, &t->task, app_of(t), group_of(t), last, c->now_ns);
 	tell(LOP_RECORD_PLACED, c->now_ns, (u64)p, place.cpu, place.claimed);
@@ -219,7 +222,7 @@ s32 BPF_STRUCT_OPS(lopsided_select_cpu, struct task_struct *p, s32 prev_cpu, u64
 	regroup(p, t);
 	note_user(p, t);
 	note_owner(p, t);
-	t->task.by_clock = paces && in_interrupt();
+	t->task.clock_ns = clock_here(c->now_ns);
 	place = wake(c, p, t, prev_cpu, is_brief(p, t, SCX_ENQ_WAKEUP));
 	t->place = place.claimed ? LOP_NONE : place.cpu;
 	if (!place.claimed)
@@ -334,7 +337,7 @@ void BPF_STRUCT_OPS(lopsided_dispatch, s32 cpu, struct task_struct *prev)
 	}
 	next = lop_dispatch(&lopsided, c, (u32)cpu, t && !t->leaves ? &t->task : 0);
 	if (next == LOP_NEXT_SAME) {
-		scx_bpf_task_set_slice(prev, lop_slice_ns(&lopsided));
+		scx_bpf_task_set_slice(prev, lop_min(lop_slice_ns(&lopsided), lop_until_late_ns(&lopsided, &t->task, c->now_ns)));
 		count(c, LOP_COUNT_WENT_ON);
 	}
 	if (next != LOP_NEXT_NONE)

@@ -71,6 +71,11 @@ static __always_inline void tell(u32 kind, u64 at_ns, u64 task, s32 cpu, u32 val
 		tell_loader(kind, at_ns, task, cpu, value);
 }
 
+static __always_inline void tell_clock(u64 at_ns, const struct task_struct *p, u64 age_ns)
+{
+	tell(LOP_RECORD_CLOCK, at_ns, (u64)p, (s32)(age_ns >> 32), (u32)age_ns);
+}
+
 static __noinline void tell_cpus(u32 kind, u64 at_ns, u64 task, u32 value, const struct lop_cpus *cpus)
 {
 	struct lop_record_of_cpus *record;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Work that a clock paces: how it is found, where it runs, and when it goes back.
 
-use crate::bench::{config, flat, point, Asked, Bench, HOLD, MS, S};
+use crate::bench::{config, flat, point, Asked, Bench, HOLD, MS, S, US};
 use lop_policy::{hint_flags, rules, Config, CpuPlace, Point, Set};
 
 /// Two kinds. The fast one: 1000 permille for 16 W, 500 for 5 W. The slow one: 400 for 2 W, 200 for 0.8 W. Asleep they draw
@@ -30,7 +30,7 @@ fn paced() -> Bench {
 }
 
 pub fn clock_wakes(bench: &mut Bench, id: usize) {
-    bench.tasks[id].by_clock = true;
+    bench.tasks[id].clock_ns = bench.now();
     bench.wake(id);
 }
 
@@ -137,12 +137,12 @@ fn what_wakes_now_and_then_is_no_work_that_a_clock_paces() {
 /// Woken by another task as regularly, a task is never tried: it is a part of what that one does. A task that a clock wakes
 /// may wait for others meanwhile: 0.6 ms of work, twice in 10 ms, are as much as 1.2.
 #[test]
-fn what_another_task_wakes_is_no_work_that_a_clock_paces() {
+fn what_a_task_without_a_clock_wakes_is_no_work_that_a_clock_paces() {
     for (by_clock, has_home) in [(false, false), (true, true)] {
         let mut bench = paced();
         let id = bench.task();
         for n in 0..40 {
-            bench.tasks[id].by_clock = by_clock && n % 2 == 0;
+            bench.tasks[id].clock_ns = if by_clock && n % 2 == 0 { bench.now() } else { 0 };
             bench.wake(id);
             let cpu = bench.cpu_of(id).expect("it runs");
             let ran_ns = 600_000 * 1000 / rate_permille(&bench, cpu);
@@ -181,22 +181,98 @@ fn work_that_waits_for_its_cpu_goes_back_at_once() {
     assert_eq!(tries, 4, "at 0.1, 1.1, 3.2 and 7.3 s");
 }
 
-/// A frame that takes longer than its interval: at the end of the first slice after that, the task goes on as ordinary
-/// work, on a fast core.
+/// A frame that is not done after four fifths of its interval takes the rest of it on a fast core. It was 1.6 + 1 ms of work, so
+/// the next one has a home that is fast enough: 400 permille.
 #[test]
-fn a_task_that_falls_behind_is_raised_at_the_end_of_its_slice() {
+fn a_task_that_is_late_takes_the_rest_of_its_cycle_high() {
     let mut bench = paced();
     let id = bench.task();
     cycles(&mut bench, id, 12, MS, 10 * MS);
     let slow = home(&bench, id).expect("it is paced");
     clock_wakes(&mut bench, id);
-    bench.pass(10 * MS);
-    bench.run_and_preempt(slow, 10 * MS);
-    assert_eq!(bench.cpu_of(id), Some(slow), "it is not behind yet");
+    bench.pass(3 * MS);
+    assert_eq!(bench.policy.until_late_ns(&bench.tasks[id], bench.now()), 5 * MS);
+    bench.pass(4 * MS);
+    bench.run_and_preempt(slow, 7 * MS);
+    assert_eq!(bench.cpu_of(id), Some(slow), "it is not late yet");
     bench.pass(MS);
     bench.run_and_preempt(slow, MS);
-    assert!(bench.cpu_of(id).expect("it runs") < 2);
+    let fast = bench.cpu_of(id).expect("it runs");
+    assert!(fast < 2);
     assert_eq!(bench.policy.active(Set::High), 1);
+    assert_eq!(bench.policy.until_late_ns(&bench.tasks[id], bench.now()), u64::MAX);
+    bench.pass(MS);
+    bench.run_and_block(fast, MS);
+    bench.pass(MS);
+    clock_wakes(&mut bench, id);
+    let cpu = bench.cpu_of(id).expect("it runs");
+    assert_eq!((home(&bench, id), rate_permille(&bench, cpu)), (Some(cpu), 400));
+}
+
+/// One that is not done when its clock comes again has no home from its next wakeup on.
+#[test]
+fn a_task_that_falls_behind_loses_its_home() {
+    let mut bench = paced();
+    let id = bench.task();
+    cycles(&mut bench, id, 12, MS, 10 * MS);
+    let slow = home(&bench, id).expect("it is paced");
+    clock_wakes(&mut bench, id);
+    bench.pass(11 * MS);
+    bench.run_and_preempt(slow, 11 * MS);
+    assert!(bench.cpu_of(id).expect("it runs") < 2);
+    bench.block(id);
+    bench.pass(9 * MS);
+    clock_wakes(&mut bench, id);
+    assert_eq!(home(&bench, id), None);
+}
+
+/// In each cycle of 10 ms the clock wakes the first task, which has 0.8 ms of work and wakes the second, with 0.6 ms. Once the first
+/// has a home, at 200 permille, the second is woken 4 ms after the clock, with 6 ms left: it needs 100 permille.
+#[test]
+fn whom_a_paced_task_wakes_shares_its_clock() {
+    let mut bench = paced();
+    let [first, second] = [bench.task(), bench.task()];
+    for _ in 0..40 {
+        let began_ns = bench.now();
+        clock_wakes(&mut bench, first);
+        for (id, work_ns) in [(first, 800_000), (second, 600_000)] {
+            let cpu = bench.cpu_of(id).expect("it runs");
+            let ran_ns = work_ns * 1000 / rate_permille(&bench, cpu);
+            bench.pass(ran_ns);
+            if id == first {
+                bench.tasks[second].clock_ns = bench.policy.clock_of(&bench.tasks[first]);
+                bench.wake(second);
+            }
+            bench.run_and_block(cpu, ran_ns);
+        }
+        bench.pass(began_ns + 10 * MS - bench.now());
+    }
+    assert!(home(&bench, first).is_some() && home(&bench, second).is_some());
+    let about = &bench.tasks[second].pace;
+    assert_eq!(
+        (about.interval_ns, about.offset_ns, about.need_permille),
+        (10 * MS, 4 * MS, 100)
+    );
+    assert_eq!(bench.tasks[first].pace.clock_ns, about.clock_ns);
+    assert_eq!(bench.policy.active(Set::High), 0);
+}
+
+/// Woken when it should be done already, the second one runs high in that cycle, and keeps its home.
+#[test]
+fn who_is_woken_late_in_a_chain_runs_high_in_this_cycle() {
+    let mut bench = paced();
+    let id = bench.task();
+    cycles(&mut bench, id, 12, MS, 10 * MS);
+    let slow = home(&bench, id);
+    bench.tasks[id].clock_ns = bench.now();
+    bench.pass(8 * MS);
+    bench.wake(id);
+    let cpu = bench.cpu_of(id).expect("it runs");
+    assert!(cpu < 2);
+    bench.run_and_block(cpu, 100 * US);
+    bench.pass(2 * MS);
+    clock_wakes(&mut bench, id);
+    assert!(bench.cpu_of(id) == slow && slow.is_some());
 }
 
 /// Three tasks of 80 permille: two share a slow core at its low speed, up to 160, and the third has the other. Each can
@@ -241,6 +317,25 @@ fn an_idle_high_core_becomes_a_home_where_no_other_is_left() {
         bench.pass(HOLD / 2);
     }
     assert_eq!((bench.green(), bench.high()), (vec![0, 1], vec![]));
+}
+
+/// Two tasks run, and three cores more are kept in case others come: of the four cores that leaves the home alone.
+#[test]
+fn what_is_kept_in_case_takes_no_home() {
+    let config = Config { spare: 3, ..config() };
+    let mut bench = Bench::new(4, config.with_ladder(&points()), two_kinds);
+    let id = bench.task();
+    cycles(&mut bench, id, 12, MS, 10 * MS);
+    assert!(home(&bench, id).is_some());
+    let others = bench.tasks(2);
+    bench.wake_all(&others);
+    assert_eq!((home(&bench, id), bench.target()), (bench.green().pop(), 3));
+    let third = bench.task();
+    bench.wake(third);
+    assert_eq!((bench.target(), bench.green().len()), (3, 1));
+    let fourth = bench.task();
+    bench.wake(fourth);
+    assert_eq!((bench.target(), bench.green()), (4, vec![]));
 }
 
 /// Four ordinary tasks want all four cores: the home becomes high, its task is ordinary again, and later gets a home

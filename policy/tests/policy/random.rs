@@ -183,7 +183,7 @@ impl Story {
                 self.runnable.insert(task);
                 let now_ns = bench.now();
                 let about = &mut bench.tasks[task];
-                about.by_clock = true;
+                about.clock_ns = now_ns;
                 if about.pace.home == 0 {
                     (about.pace.clock_ns, about.pace.interval_ns) = (now_ns - 100 * MS, 100 * MS);
                     (about.pace.steady, about.pace.need_permille, about.pace.not_before_ns) = (8, need_permille, 0);

@@ -212,8 +212,10 @@ impl<S: Scheduler> World<'_, S> {
             self.leave(cpu, Leaving::Preempted);
             return;
         }
+        let slice_ns = S::next_slice_ns(self, cpu, id);
         let state = &mut self.cores.cpus[cpu];
         state.slice_began_ns = self.time.now_ns;
+        state.slice_ns = slice_ns;
         let always = S::watches_slices(self, cpu, id);
         self.cores.watch_slice(cpu, always, self.time.now_ns);
         self.reschedule(cpu);

@@ -271,6 +271,9 @@ impl Scheduler for Policy {
         world.start_where_claimed();
         cpu as u32
     }
+    fn clock_of(world: &World<'_, Self>, waker: u32) -> u64 {
+        (world.scheduler.handle).clock_of(&world.work.tasks[waker as usize].policy)
+    }
     fn enqueue(world: &mut World<'_, Self>, id: u32, cpu: u32) {
         if world.scheduler.handle.wakes_anew(&world.work.tasks[id as usize].policy) {
             Self::wake(world, id);
@@ -299,6 +302,11 @@ impl Scheduler for Policy {
     fn must_leave(world: &World<'_, Self>, cpu: usize, id: u32) -> bool {
         let (handle, task) = (world.scheduler.handle, &world.work.tasks[id as usize].policy);
         Self::watches_slices(world, cpu, id) && (handle.wakes_anew(task) || !handle.may_go_on(task, cpu as u32))
+    }
+    fn next_slice_ns(world: &World<'_, Self>, cpu: usize, id: u32) -> u64 {
+        let task = &world.work.tasks[id as usize].policy;
+        let until_late_ns = world.scheduler.handle.until_late_ns(task, world.time.now_ns);
+        world.cores.cpus[cpu].slice_ns.min(until_late_ns)
     }
     fn slice_ns(&self) -> u64 {
         self.queue_slice_ns

@@ -208,8 +208,14 @@ impl<S: Scheduler> World<'_, S> {
     /// A task that is new, sleeping or blocked becomes runnable.
     pub(super) fn make_runnable(&mut self, id: u32) {
         let now_ns = self.time.now_ns;
+        let waker = self.waker.and_then(|cpu| self.cores.cpus[cpu].task);
+        let clock_ns = match waker {
+            _ if self.work.tasks[id as usize].state == State::Sleeping => now_ns,
+            Some(waker) => S::clock_of(self, waker),
+            None => 0,
+        };
         let task = &mut self.work.tasks[id as usize];
-        task.policy.by_clock = task.state == State::Sleeping;
+        task.policy.clock_ns = clock_ns;
         task.state = State::Runnable;
         task.waits_for = None;
         task.counters.active(true, now_ns);

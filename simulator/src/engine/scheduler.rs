@@ -20,6 +20,10 @@ pub(crate) trait Scheduler: Sized {
     fn created(_world: &mut World<'_, Self>, _id: u32) {}
     /// A task became runnable: starts it on an idle CPU, or queues it. Returns its CPU, or the one that it is queued for.
     fn wake(world: &mut World<'_, Self>, id: u32) -> u32;
+    /// When the cycle began of a task that a clock paces; 0: the scheduler knows of none.
+    fn clock_of(_world: &World<'_, Self>, _waker: u32) -> u64 {
+        0
+    }
     /// Queues a task that lost `cpu` and is still runnable.
     fn enqueue(world: &mut World<'_, Self>, id: u32, cpu: u32);
     /// Takes the next task for a CPU from a queue.
@@ -32,6 +36,10 @@ pub(crate) trait Scheduler: Sized {
     /// The task has paid for its slice. Whether it has to leave, even if no task waits.
     fn must_leave(_world: &World<'_, Self>, _cpu: usize, _id: u32) -> bool {
         false
+    }
+    /// Slice of a task that goes on.
+    fn next_slice_ns(world: &World<'_, Self>, cpu: usize, _id: u32) -> u64 {
+        world.cores.cpus[cpu].slice_ns
     }
     /// Slice of the task that was dispatched last.
     fn slice_ns(&self) -> u64;

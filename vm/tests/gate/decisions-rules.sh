@@ -23,11 +23,12 @@ work() {
   [ $? = 143 ] && lop-load lengths 40,60,80,100,120 >/tmp/lengths.json
 }
 
-# A thread that a clock wakes gets a home in the green set, as `lop status` shows; the home ends with it.
+# A thread that a clock wakes gets a home in the green set, as `lop status` shows. Whom it wakes then has its clock, which began some ns ago. The home
+# ends with it.
 paced() {
   local load
-  lop-load frames --count 1000000 >/tmp/frames.json & load=$!
-  wait_for has_home && kill $load && wait_for eval '! has_home'
+  lop-load frames --count 1000000 --then-ms 3 >/tmp/frames.json & load=$!
+  wait_for has_home && wait_for grep -q '"kind":"clock".*"value":[1-9]' /tmp/auto.log && kill $load && wait_for eval '! has_home'
 }
 has_home() { lop status --format json >/tmp/status && grep -q '"reason": "home"' /tmp/status; }
 
@@ -65,6 +66,6 @@ set_governor userspace
 all_work() { paced && in_background && work && paced; }
 logged auto all_work --policy auto --reserve asked
 expect 'auto: it went by them' grep -qm1 '"core_mw":[1-9]' /tmp/auto.log
-expect 'auto: the log has what tasks ran, and of which their owner says that nobody waits for them' has_kinds /tmp/auto.log ran background
+expect 'auto: the log has what tasks ran, and of which their owner says that nobody waits for them, and by which clock they wake' has_kinds /tmp/auto.log ran background clock
 expect 'no warning of the kernel' kernel_is_well
 sum_up

@@ -5,7 +5,7 @@ use super::Decision;
 use anyhow::{Context, Result};
 use lop_machine::live::LiveMachine;
 use lop_policy::{self as policy, App, Config, CpuBits, CpuPlace, Env, Policy, Set, Task, CPU_WORDS};
-use lop_records::{Kind, Record, WOKEN_BRIEF, WOKEN_BY_CLOCK, WOKEN_SYSTEM};
+use lop_records::{Kind, Record, WOKEN_BRIEF, WOKEN_SYSTEM};
 use std::collections::{HashMap, VecDeque};
 
 /// The weight does not affect the compared decisions.
@@ -239,6 +239,11 @@ impl Player {
                     (*task).policy().user = u32::try_from(record.cpu).context("no user has a number below 0")?;
                     (*task).policy().user_weight = value;
                 }
+                Kind::Clock => {
+                    let age_ns = u64::from(record.cpu.cast_unsigned()) << 32 | u64::from(value);
+                    let clock_ns = at_ns.checked_sub(age_ns).context("its clock began before time")?;
+                    (*task).policy().clock_ns = clock_ns;
+                }
                 Kind::Background => (*task).policy().nobody_waits = value != 0,
                 Kind::GoTo => policy.go_to(&mut *task, cpu_of(record)?),
                 Kind::Anchor => policy.anchor_anew(world, task, at_ns),
@@ -269,11 +274,10 @@ fn introduced(tasks: &mut HashMap<u64, Known>, task: u64) -> Result<&mut Known> 
 }
 
 fn note_woken(task: &mut Task, woken: u32) -> Result<()> {
-    let known = WOKEN_BRIEF | WOKEN_SYSTEM | WOKEN_BY_CLOCK;
+    let known = WOKEN_BRIEF | WOKEN_SYSTEM;
     anyhow::ensure!(woken & !known == 0, "no task wakes as {woken}");
     task.brief = woken & WOKEN_BRIEF != 0;
     task.system = woken & WOKEN_SYSTEM != 0;
-    task.by_clock = woken & WOKEN_BY_CLOCK != 0;
     Ok(())
 }
 

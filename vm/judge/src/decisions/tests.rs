@@ -134,6 +134,21 @@ fn who_claimed_a_cpu_waits_there() {
     assert!(play(&log).unwrap().difference.is_some());
 }
 
+/// What it is from bit 32 on is in `cpu`: no clock began 4.3 s before a log of microseconds.
+#[test]
+fn a_clock_that_began_before_time_is_refused() {
+    let mut log = log(
+        begin(),
+        3,
+        &[cpus("task", 70, ALL), record("clock", 1500, 70, 0, 1500)],
+        &[],
+    );
+    assert_eq!(play(&log).unwrap().difference, None);
+    let clock = log.iter().position(|line| line["kind"] == "clock").unwrap();
+    log[clock]["cpu"] = json!(1);
+    assert!(play(&log).is_err());
+}
+
 /// A task of which its owner says that nobody waits for it gets a green core (set 2), and one that the log does not say it of a high one.
 #[test]
 fn what_nobody_waits_for_is_played_too() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Threads that a clock wakes at equal intervals, as a player of video does: each computes and has to be done before its next time.
+//! Threads that a clock wakes at equal intervals, as a player of video does: each computes, and may then wake another one that does. That has to be done
+//! before the next time.
 
 use super::busy::{name_thread, wall_ns, BusyClock};
 use super::ms;
@@ -8,6 +9,7 @@ use clap::Args;
 use nix::sys::time::TimeSpec;
 use nix::time::{clock_nanosleep, ClockId, ClockNanosleepFlags};
 use serde::Serialize;
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
@@ -29,6 +31,9 @@ pub struct Frames {
     /// Computing time of each, ms.
     #[arg(long, default_value_t = 5)]
     pub busy_ms: u64,
+    /// Computing time of a second thread, which the first one wakes then, ms; 0: there is none.
+    #[arg(long, default_value_t = 0)]
+    pub then_ms: u64,
     #[arg(long, value_enum, default_value = "cpu")]
     pub clock: BusyClock,
 }
@@ -73,15 +78,36 @@ pub fn run(load: &Frames) -> Result<Outcome> {
 /// From when each frame was due until it was done, ns.
 fn draw(load: &Frames, first_ns: u64) -> Result<Vec<u64>> {
     name_thread(COMM)?;
+    let (wakes, woken) = mpsc::channel();
+    let then = (load.then_ms > 0).then(|| {
+        let load = load.clone();
+        thread::spawn(move || finish(&load, woken))
+    });
     let frame = |number| {
         let due_ns = first_ns + number * load.interval_ms * 1_000_000;
         let due = TimeSpec::from_duration(Duration::from_nanos(due_ns));
         clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &due)
             .context("sleep until the next frame")?;
         load.clock.spend(load.busy_ms * 1_000_000);
-        Ok(wall_ns() - due_ns)
+        let took_ns = wall_ns() - due_ns;
+        if then.is_some() {
+            wakes.send(due_ns).context("the second thread has ended")?;
+        }
+        Ok(took_ns)
     };
-    (0..load.count).map(frame).collect()
+    let took_ns = (0..load.count).map(frame).collect::<Result<_>>()?;
+    drop(wakes);
+    then.map_or(Ok(took_ns), |thread| thread.join().expect("a frame does not panic"))
+}
+
+/// The second thread of a frame. From when each was due until it was done, ns.
+fn finish(load: &Frames, woken: mpsc::Receiver<u64>) -> Result<Vec<u64>> {
+    name_thread(COMM)?;
+    let frame = |due_ns| {
+        load.clock.spend(load.then_ms * 1_000_000);
+        wall_ns() - due_ns
+    };
+    Ok(woken.into_iter().map(frame).collect())
 }
 
 #[cfg(test)]
@@ -95,10 +121,16 @@ mod tests {
             count: 3,
             interval_ms: 2,
             busy_ms: 0,
+            then_ms: 0,
             clock: BusyClock::Cpu,
         };
         let outcome = run(&load).unwrap();
         assert_eq!(outcome.frames, 6);
+        let then = Frames {
+            then_ms: 1,
+            ..load.clone()
+        };
+        assert_eq!(run(&then).unwrap().frames, 6);
         assert!(outcome.late <= 6 && outcome.longest_ms > 0.0);
         assert!(run(&Frames { interval_ms: 0, ..load }).is_err());
     }
