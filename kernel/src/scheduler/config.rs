@@ -12,7 +12,7 @@ const MIGRATION_NS: u64 = 20_000;
 /// A reserved core has two speeds here: that of low CPUs and that of high CPUs.
 const RESERVE_RAISES: u32 = 1;
 
-/// Leaves out rules that the program does not have: heat, and room beyond demand. `any_speed`: CPUs can be told any speed.
+/// Leaves out a rule that the program does not have: heat. `any_speed`: CPUs can be told any speed.
 pub fn of(options: &Options, machine: &LiveMachine, watts: &Watts, any_speed: bool) -> Config {
     let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let hold_ns = options.hold.map_or(default_hold_ns(machine.transition_ns), ns);
@@ -42,7 +42,6 @@ pub fn of(options: &Options, machine: &LiveMachine, watts: &Watts, any_speed: bo
             GreenWork::Paced => GreenWork::Paced,
             _ => GreenWork::None,
         },
-        room_permille: 0,
         hot_mc: i32::MAX,
         transition_ns: machine.transition_ns,
         migration_ns: MIGRATION_NS,
@@ -165,7 +164,7 @@ mod tests {
         assert_eq!(hold_and_last_hold_ms(Some(3000), 500), (3000, 3000));
     }
 
-    /// With the watts of a machine the kernel's `auto` has the simulator's rules, but for one: it makes no room for migrations.
+    /// With the watts of a machine the kernel's `auto` has the simulator's rules.
     #[test]
     fn with_watts_auto_has_the_rules_that_the_simulator_shows() {
         for name in lop_machine::builtin_names() {
@@ -180,7 +179,6 @@ mod tests {
             let expected = Config {
                 nr_cpus: 2,
                 transition_ns: found.transition_ns,
-                room_permille: 0,
                 hot_mc: i32::MAX,
                 migration_ns: MIGRATION_NS,
                 reserve_raises: RESERVE_RAISES,
@@ -306,7 +304,7 @@ mod tests {
             assert_eq!(
                 (found.green, found.room_permille),
                 (GreenWork::None, 0),
-                "{policy:?}: the program has no such rule"
+                "{policy:?}: by watts alone"
             );
         }
     }
