@@ -28,18 +28,23 @@ static __always_inline u32 preempt_count_of_cpu(void)
 }
 
 /*
- * lop_task.clock_ns of whom this wakes. In a hard interrupt, where timers expire, that is the present; from a task it is
- * the clock of that one. In a soft interrupt the task here has nothing to do with the wakeup. With PREEMPT_RT a kernel
- * thread wakes sleepers: then no work counts as paced, nor where the preempt count is not known.
+ * lop_task.clock_ns of `p`, which this wakes. In a hard interrupt, where timers expire, that is the present; from a task it
+ * is the clock of that one, but not from another user's: that one could have a server slowed down for all others. In a
+ * soft interrupt the task here has nothing to do with the wakeup. With PREEMPT_RT a kernel thread wakes sleepers: then
+ * no work counts as paced, nor where the preempt count is not known.
  */
-static __always_inline u64 clock_here(u64 now_ns)
+static __always_inline u64 clock_here(const struct task_struct *p, u64 now_ns)
 {
 	u32 count = paces ? preempt_count_of_cpu() : 0;
-	const struct lop_task_state *waker;
+	struct task_struct *waker;
+	const struct lop_task_state *by;
 	if (count & LOP_HARDIRQ_MASK)
 		return now_ns;
 	if (!count || count & LOP_IN_SOFTIRQ)
 		return 0;
-	waker = state_of(bpf_get_current_task_btf());
-	return waker ? lop_clock_of(&lopsided, &waker->task) : 0;
+	waker = bpf_get_current_task_btf();
+	if (waker->cred->uid.val != p->cred->uid.val)
+		return 0;
+	by = state_of(waker);
+	return by ? lop_clock_of(&lopsided, &by->task) : 0;
 }

@@ -222,7 +222,7 @@ s32 BPF_STRUCT_OPS(lopsided_select_cpu, struct task_struct *p, s32 prev_cpu, u64
 	regroup(p, t);
 	note_user(p, t);
 	note_owner(p, t);
-	t->task.clock_ns = clock_here(c->now_ns);
+	t->task.clock_ns = clock_here(p, c->now_ns);
 	place = wake(c, p, t, prev_cpu, is_brief(p, t, SCX_ENQ_WAKEUP));
 	t->place = place.claimed ? LOP_NONE : place.cpu;
 	if (!place.claimed)
