@@ -64,7 +64,7 @@ lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *wo
 {
 	struct lop_placement place = { lop_place_kthread(s, world, t, group, last_cpu, now_ns), true };
 	s32 own;
-	bool ran = t->woke_ns, homes_change = lop_has_pace(s) && place.cpu < 0 && lop_pace_task(s, world, t, now_ns);
+	bool returns = lop_returns_soon(s, t, now_ns), homes_change = lop_has_pace(s) && place.cpu < 0 && lop_pace_task(s, world, t, now_ns);
 	t->last_queue = LOP_NONE;
 	t->woke_ns = now_ns;
 	lop_drop_given(s, t);
@@ -84,13 +84,13 @@ lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *wo
 	if (t->restricted || lop_wants_domain(s, t))
 		lop_pin(s, world, t);
 	lop_settle(s, world, lop_home_node(app), now_ns);
-	place.cpu = lop_claim_idle(s, world, t, lop_usable_set(s, t), last_cpu, ran, now_ns);
+	place.cpu = lop_claim_idle(s, world, t, lop_usable_set(s, t), last_cpu, returns, now_ns);
 	place.claimed = place.cpu >= 0;
 	if (place.claimed)
 		t->last_queue = (s32)lop_queue_at(s, t, lop_cpu_index((u32)place.cpu));
 	else
 		place.cpu = lop_claim_busy(s, world, t, app);
-	if (lop_uses_room(s) && ran && place.claimed && place.cpu != (s32)last_cpu)
+	if (lop_uses_room(s) && returns && place.claimed && place.cpu != (s32)last_cpu)
 		lop_note_changed_core(s, world, now_ns);
 	if (place.cpu < 0)
 		place.cpu = lop_waiting_place(s, world, t, last_cpu);
@@ -290,6 +290,7 @@ lop_rule void lop_forget(struct lop_sched *s, struct lop_world *world, struct lo
 lop_rule void lop_block(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app,
 			struct lop_group *group, u64 now_ns)
 {
+	t->slept_ns = now_ns;
 	lop_forget(s, world, t, app, group, now_ns);
 	lop_phase_changes(s, world, app, now_ns);
 	lop_settle(s, world, LOP_NONE, now_ns);

@@ -29,25 +29,25 @@ lop_rule bool lop_all_run_fast(const struct lop_sched *s)
  *     argmin idle_since        instead of argmin joined
  * Worked example: CPU 0 joined first and 3 last. A task ran on each of 0, 1 and 2 within the last 2 ms, and none on 3
  * for 5 ms. A task that returns to 1, which is taken, goes to 3; on 0 it would displace the task that returns there.
- * Not for a new task: it returns to no CPU, and the CPU idle for longest sleeps deepest. Nor where rank moves tasks
+ * Not for a task that is new or slept for long: it has no CPU to return to, and the CPU idle for longest sleeps deepest. Nor where rank moves tasks
  * about, so that no task has a CPU of its own: where cores differ in kind and active tasks outnumber the cores of the
  * fastest kind.
  *     kinds = 1   or   active <= cores of the fastest kind
  */
-lop_rule bool lop_leaves_others_theirs(const struct lop_sched *s, bool ran)
+lop_rule bool lop_leaves_others_theirs(const struct lop_sched *s, bool returns)
 {
-	return lop_uses_room(s) && ran && (s->topology.nr_tiers == 1 || lop_all_run_fast(s));
+	return lop_uses_room(s) && returns && (s->topology.nr_tiers == 1 || lop_all_run_fast(s));
 }
 
 /*
  * The best of the idle members that the task may use, by these preferences: not the sibling of the reserved CPU, a core
  * without a busy sibling, the fastest kind, its last CPU if that is at speed, the memory domain it last ran in, and
- * then the longest member, which is surely at its speed, or as lop_leaves_others_theirs() decides. `ran`: it has run
- * before.
+ * then the longest member, which is surely at its speed, or as lop_leaves_others_theirs() decides. `returns`:
+ * lop_returns_soon().
  * In a set of fixed size (simple sets) the CPU that has been idle for longest: the set confines work, but keeps the
  * fairness among cores.
  */
-lop_subprog s32 lop_best_idle(const struct lop_sched *s lop_nonnull, struct lop_cpus *candidates lop_nonnull, u32 last_cpu, bool ran, u64 now_ns)
+lop_subprog s32 lop_best_idle(const struct lop_sched *s lop_nonnull, struct lop_cpus *candidates lop_nonnull, u32 last_cpu, bool returns, u64 now_ns)
 {
 	const struct lop_topology *top = &s->topology;
 	if (s->config.sizing == LOP_SIZE_FIXED)
@@ -61,7 +61,7 @@ lop_subprog s32 lop_best_idle(const struct lop_sched *s lop_nonnull, struct lop_
 	if (top->nr_memory_domains > 1)
 		lop_cpus_prefer(candidates, &top->memory_cpus[top->memory_domain[lop_cpu_index(last_cpu)] &
 							       (LOP_MAX_MEMORY_DOMAINS - 1)]);
-	if (lop_leaves_others_theirs(s, ran)) {
+	if (lop_leaves_others_theirs(s, returns)) {
 		s32 longest_idle = lop_earliest(candidates, &s->idle_since_ns, LOP_MAX_CPUS);
 		if (longest_idle >= 0 && lop_at_speed(s, (u32)longest_idle, now_ns))
 			return longest_idle;
@@ -84,7 +84,7 @@ lop_rule bool lop_wants_domain(const struct lop_sched *s, const struct lop_task 
 /* Scores the idle members, then claims the best. Another waker may have been faster, so it tries a few times. */
 #define LOP_CLAIM_TRIES 4
 lop_rule s32 lop_claim_idle(struct lop_sched *s, struct lop_world *world, const struct lop_task *t,
-			    enum lop_set set, u32 last_cpu, bool ran, u64 now_ns)
+			    enum lop_set set, u32 last_cpu, bool returns, u64 now_ns)
 {
 	s32 claimed = LOP_NONE;
 	int n;
@@ -99,7 +99,7 @@ lop_rule s32 lop_claim_idle(struct lop_sched *s, struct lop_world *world, const 
 			lop_cpus_prefer(idle, lop_domain_cpus(s, t->wanted_domain));
 		if (lop_cpus_empty(idle))
 			break;
-		cpu = lop_best_idle(s, idle, last_cpu, ran, now_ns);
+		cpu = lop_best_idle(s, idle, last_cpu, returns, now_ns);
 		if (cpu < 0)
 			break;
 		if (!lop_cpus_take(&s->idle, lop_cpu_index((u32)cpu)))

@@ -10,6 +10,16 @@
 #define LOP_ROOM_NS 1000000000ULL
 
 /*
+ * The task comes back while its last core would still be high, had it become surplus when the task went to sleep: after that
+ * another high core is as good.
+ *     now - slept < T_hold
+ */
+lop_rule bool lop_returns_soon(const struct lop_sched *s, const struct lop_task *t, u64 now_ns)
+{
+	return t->slept_ns && now_ns - t->slept_ns < s->config.hold_ns;
+}
+
+/*
  * A set is tight if migrations of woken tasks cost more than a share of T_hold (auto.h chooses it).
  *     moves * migration / T_hold > share
  * Worked example: with 19 us per migration, a T_hold of 10 ms and 1 %, from the sixth wakeup within T_hold that changed
@@ -18,7 +28,7 @@
 lop_rule bool lop_is_tight(const struct lop_config *c, u32 moves) { return moves * c->migration_ns * 1000 > c->hold_ns * c->room_permille; }
 
 /*
- * A task that ran before was placed on a core other than its last. A tight set gets one more member, for a second at
+ * A task that returns soon was placed on a core other than its last. A tight set gets one more member, for a second at
  * least.
  */
 lop_subprog bool lop_note_changed_core(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u64 now_ns)

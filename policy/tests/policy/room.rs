@@ -15,11 +15,11 @@ fn roomy(room_permille: u32) -> Config {
 }
 
 /// Of three tasks two are active at a time. A task that wakes finds its core taken by the third.
-fn take_turns(bench: &mut Bench, ids: &[usize], wakeups: usize) {
+fn take_turns(bench: &mut Bench, ids: &[usize], wakeups: usize, sleeps_ns: u64) {
     for turn in 0..wakeups {
         bench.block(ids[(turn + 1) % 3]);
         bench.wake(ids[turn % 3]);
-        bench.pass(100 * US);
+        bench.pass(sleeps_ns);
     }
 }
 
@@ -35,9 +35,9 @@ fn three_on_two_cores(room_permille: u32) -> (Bench, Vec<usize>) {
 #[test]
 fn a_set_that_is_tight_has_room_for_a_second() {
     let (mut bench, ids) = three_on_two_cores(10);
-    take_turns(&mut bench, &ids, 6);
+    take_turns(&mut bench, &ids, 6, 100 * US);
     assert_eq!(bench.size(), 2, "five changes");
-    take_turns(&mut bench, &ids, 6);
+    take_turns(&mut bench, &ids, 6, 100 * US);
     assert_eq!(bench.size(), 3);
     bench.pass(S - 10 * MS);
     assert_eq!(bench.size(), 3);
@@ -48,8 +48,18 @@ fn a_set_that_is_tight_has_room_for_a_second() {
 #[test]
 fn without_the_rule_a_set_is_as_large_as_demand() {
     let (mut bench, ids) = three_on_two_cores(0);
-    take_turns(&mut bench, &ids, 60);
+    take_turns(&mut bench, &ids, 60, 100 * US);
     assert_eq!(bench.size(), 2);
+}
+
+/// Who sleeps for T_hold finds that its last core is not high any more, so none is kept for it.
+#[test]
+fn who_sleeps_for_long_makes_no_room() {
+    for (sleeps_ns, size) in [(HOLD - US, 4), (HOLD, 2)] {
+        let (mut bench, ids) = three_on_two_cores(1);
+        take_turns(&mut bench, &ids, 12, sleeps_ns);
+        assert_eq!(bench.size(), size, "{sleeps_ns} ns");
+    }
 }
 
 /// Two cores of two CPUs. Of three tasks two share a core; the third is done. Its core, whole and idle, stays high for
