@@ -13,8 +13,8 @@ const CALLED: &str = "
     running started stopping stopped block forget ended spin set_hints claim_late must_go came_too_late is_short
     set_allowed anchor_anew set_weight group_set_weight weight_of_nice weight_of_share weight_1024 weight_of_user
     declare declare_length born median_length clamp_speedup
-     active undeclared target due_at_ns joiner leaver queue_waits slice_ns on_reserved_core is_usable may_go_on wakes_anew
-     clock_of until_late_ns owner_says_nobody_waits
+    active undeclared target due_at_ns joiner leaver queue_waits slice_ns on_reserved_core is_usable may_go_on wakes_anew
+    clock_of until_late_ns owner_says_nobody_waits
     ranks_before displaces class_on has_core_by_length
     note_counters memory_class planned_mpmi speedup_of_mpmi is_planned
     spread gather predicted_edp specialise plan_threads is_wanted gains_more

@@ -18,10 +18,16 @@ lop_rule bool lop_hardly_gains(const struct lop_task *t)
 	return t->speedup_permille != 0 && t->speedup_permille < 1200;
 }
 
-/* An adapter that never makes room (room.h) defines this as false, so the verifier drops the rules. */
+/* An adapter that makes room (room.h) only by some configurations defines this as a constant of its own, so the verifier drops the rules. */
 #ifndef lop_uses_room
 #define lop_uses_room(s) ((s)->config.room_permille != 0)
 #endif
+
+/* The task's home is still one: a home that closes begins another epoch of its CPU. */
+lop_rule bool lop_keeps_home(const struct lop_sched *s, const struct lop_task *t)
+{
+	return t->pace.home && s->pace.epoch[lop_cpu_index(t->pace.home - 1)] == t->pace.epoch;
+}
 
 /*
  * The task has a home of the green set, where it runs at its pace (pace.h), and others do not wait for it as it says. While
@@ -30,7 +36,7 @@ lop_rule bool lop_hardly_gains(const struct lop_task *t)
 lop_subprog bool lop_has_home(const struct lop_sched *s lop_nonnull, const struct lop_task *t lop_nonnull)
 {
 	u32 cpu = lop_cpu_index(t->pace.home - 1);
-	return t->pace.home && !t->pace.ends && !t->pace.raised && s->pace.epoch[cpu] == t->pace.epoch && !t->restricted &&
+	return lop_keeps_home(s, t) && !t->pace.ends && !t->pace.raised && !t->restricted &&
 	       !(t->hint.flags & (LOP_SEQUENTIAL | LOP_LOCK_HOLDER)) && lop_cpus_has(&s->set[LOP_GREEN].cpus, cpu) && !lop_cpus_has(&s->taken, cpu);
 }
 
@@ -39,8 +45,7 @@ lop_rule bool lop_is_paced(const struct lop_sched *s, const struct lop_task *t) 
 /* Whom a task with a home wakes shares its clock, so that a chain has one. 0: it has none. */
 lop_rule u64 lop_clock_of(const struct lop_sched *s, const struct lop_task *waker)
 {
-	bool has_home = lop_has_pace(s) && waker->pace.home && !waker->pace.ends && s->pace.epoch[lop_cpu_index(waker->pace.home - 1)] == waker->pace.epoch;
-	return has_home ? waker->pace.clock_ns : 0;
+	return lop_has_pace(s) && lop_keeps_home(s, waker) && !waker->pace.ends ? waker->pace.clock_ns : 0;
 }
 
 /* The active task is one of those. */

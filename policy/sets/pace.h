@@ -219,9 +219,9 @@ lop_subprog bool lop_set_pace(struct lop_sched *s lop_nonnull, struct lop_world 
 lop_rule void lop_leave_home(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u64 now_ns)
 {
 	u32 cpu = lop_cpu_index(t->pace.home - 1), target = lop_target(s, LOP_GREEN);
-	bool known = t->pace.home && s->pace.epoch[cpu] == t->pace.epoch;
+	bool known = lop_keeps_home(s, t);
 	t->pace.home = 0;
-	t->pace.ends = t->pace.raised = false;
+	t->pace.ends = false;
 	if (!known)
 		return;
 	lop_assert(s->pace.tasks[cpu] > 0);
@@ -277,6 +277,7 @@ lop_subprog bool lop_find_home(struct lop_sched *s lop_nonnull, struct lop_world
 		lop_enter_home(s, world, t, (u32)cpu, now_ns);
 	else if (wanted)
 		t->pace.not_before_ns = now_ns + LOP_PENALTY_NS;
+	t->pace.raised &= cpu >= 0; /* a late task that moves is still late */
 	if (cpu >= 0 && !moves) { /* a task that moves keeps its clock */
 		t->pace.since_ns = t->pace.clock_ns;
 		t->pace.steady = 0;
@@ -360,7 +361,7 @@ lop_subprog bool lop_pace_task(struct lop_sched *s lop_nonnull, struct lop_world
 	u64 clock_ns = t->clock_ns, interval_ns, need_permille;
 	bool paced, first = !p->clock_ns;
 	t->clock_ns = 0;
-	if (p->home && s->pace.epoch[lop_cpu_index(p->home - 1)] != p->epoch)
+	if (!lop_keeps_home(s, t))
 		p->home = 0;
 	if (clock_ns <= p->clock_ns)
 		return p->ends && lop_find_home(s, world, t, false, now_ns);

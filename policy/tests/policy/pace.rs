@@ -275,6 +275,22 @@ fn who_is_woken_late_in_a_chain_runs_high_in_this_cycle() {
     assert!(bench.cpu_of(id) == slow && slow.is_some());
 }
 
+/// As above, and in the cycle before it did twice its work: it moves to another home, and is still late.
+#[test]
+fn who_is_late_and_has_outgrown_its_home_runs_high_in_this_cycle() {
+    let mut bench = paced();
+    let id = bench.task();
+    cycles(&mut bench, id, 12, MS / 2, 10 * MS);
+    let taken_permille = bench.tasks[id].pace.taken_permille;
+    cycle(&mut bench, id, MS, 10 * MS);
+    bench.tasks[id].clock_ns = bench.now();
+    bench.pass(8 * MS);
+    bench.wake(id);
+    assert!(home(&bench, id).is_some() && bench.tasks[id].pace.taken_permille > taken_permille);
+    assert!(bench.cpu_of(id).expect("it runs") < 2);
+    assert!(bench.tasks[id].pace.raised);
+}
+
 /// Three tasks of 80 permille: two share a slow core at its low speed, up to 160, and the third has the other. Each can
 /// wait for 6 of its 10 ms, which is a slice of the other. With intervals of 8 ms it is 4.8 ms, and each has a core of its own.
 #[test]

@@ -303,10 +303,9 @@ impl Scheduler for Policy {
         let (handle, task) = (world.scheduler.handle, &world.work.tasks[id as usize].policy);
         Self::watches_slices(world, cpu, id) && (handle.wakes_anew(task) || !handle.may_go_on(task, cpu as u32))
     }
-    fn next_slice_ns(world: &World<'_, Self>, cpu: usize, id: u32) -> u64 {
-        let task = &world.work.tasks[id as usize].policy;
-        let until_late_ns = world.scheduler.handle.until_late_ns(task, world.time.now_ns);
-        world.cores.cpus[cpu].slice_ns.min(until_late_ns)
+    fn next_slice_ns(world: &World<'_, Self>, _cpu: usize, id: u32) -> u64 {
+        let (handle, task) = (world.scheduler.handle, &world.work.tasks[id as usize].policy);
+        handle.slice_ns().min(handle.until_late_ns(task, world.time.now_ns))
     }
     fn slice_ns(&self) -> u64 {
         self.queue_slice_ns
