@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 licence_of() {
   case $1 in
     policy/*) echo 'GPL-2.0-only OR BSD-2-Clause' ;;
-    simulator/* | machine/* | compare/* | report/* | trace/*) echo 'MIT OR Apache-2.0' ;;
+    simulator/* | machine/* | compare/* | report/* | trace/* | hints/*) echo 'MIT OR Apache-2.0' ;;
     fleet/*) echo 'Apache-2.0' ;;
     *) echo 'GPL-2.0-only' ;;
   esac
@@ -17,7 +17,7 @@ licence_of() {
 
 while IFS=: read -r file said; do
   [ "$said" = "$(licence_of "$file")" ] || finding "$file: expected 'SPDX-License-Identifier: $(licence_of "$file")' in its first two lines, found '$said'"
-done < <(find . '(' -name target -o -name .git ')' -prune -o -type f '(' -name '*.rs' -o -name '*.[ch]' -o -name '*.def' -o -name '*.sh' -o -name '*.awk' -o -name '*.go' -o -name '*.js' -o -name '*.css' \
+done < <(find . '(' -name target -o -name .git ')' -prune -o -type f '(' -name '*.rs' -o -name '*.[ch]' -o -name '*.def' -o -name '*.sh' -o -name '*.awk' -o -name '*.go' -o -name '*.js' -o -name '*.css' -o -name '*.py' \
     -o -name Cargo.toml -o -name Makefile -o -name go.mod -o -name '*.service' -o -path ./.ci/run ')' \
   -printf '%P\n' | sort | xargs awk '
     FNR == 1 { if (file != "") print file ":" said; file = FILENAME; said = "" }

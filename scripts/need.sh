@@ -66,7 +66,7 @@ reason() {
     dbus-daemon) echo 'tests follow a power profile over a bus of their own' ;;
     make) echo 'tests record a build' ;;
     time) echo 'measures peak memory' ;;
-    python3) echo 'reads what lop compare found' ;;
+    python3) echo 'tests the Python module of hints/, and reads what lop compare found' ;;
     qemu) echo 'runs the guest' ;;
     busybox) echo "is the guest's system" ;;
     iasl) echo "compiles the guest's table of frequencies" ;;

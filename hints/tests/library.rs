@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The C library as programs get it: shared, static, its header, its symbols, and the Python module over it. What it writes is read from the file of a
+//! program that ended at once.
+
+mod common;
+
+use common::{row, Page, Words};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+fn folder() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn succeeds(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{command:?}: {said}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Where the libraries are, and the programs `shared` and `static`, each linked with one of them.
+fn built() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("hints");
+        let path = out.display();
+        succeeds(Command::new("make").args(["-C", env!("CARGO_MANIFEST_DIR"), &format!("OUT={path}")]));
+        let link = |name: &str, with: &[String]| {
+            let warnings = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-pthread"];
+            let mut cc = Command::new("cc");
+            cc.current_dir(folder())
+                .args(warnings)
+                .args(["-I.", "tests/probe.c", "-o"]);
+            succeeds(cc.arg(out.join(name)).args(with));
+        };
+        link(
+            "shared",
+            &[
+                format!("-L{path}"),
+                "-llopsided".into(),
+                format!("-Wl,-rpath,{path},-z,defs"),
+            ],
+        );
+        link("static", &[format!("{path}/liblopsided.a")]);
+        out
+    })
+}
+
+/// Runs the program in this mode. Returns its number and the folder of its hints.
+fn probe(program: &str, mode: &str) -> (u32, tempfile::TempDir) {
+    let hints = tempfile::tempdir().unwrap();
+    let pid = ended(
+        Command::new(built().join(program))
+            .arg(mode)
+            .env("LOP_HINT_DIR", hints.path()),
+    );
+    (pid, hints)
+}
+
+/// Runs the command, which must succeed and say nothing, and returns its number.
+fn ended(command: &mut Command) -> u32 {
+    let child = command
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let pid = child.id();
+    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&[stdout, stderr].concat()).into_owned();
+    assert!(status.success() && said.is_empty(), "{command:?}: {status}: {said}");
+    pid
+}
+
+fn lengths(records: &[Words]) -> Vec<u32> {
+    records.iter().map(|record| record[2]).collect()
+}
+
+#[test]
+fn each_call_has_its_word_in_the_record() {
+    for program in ["shared", "static"] {
+        let (pid, hints) = probe(program, "every-call");
+        assert_eq!(
+            Page::read(hints.path(), pid).used(),
+            [row([2, 1 | 2 | 4 | 8, 7, 9, 4, 3, pid])],
+            "{program}"
+        );
+        let (pid, hints) = probe(program, "all-over");
+        assert_eq!(
+            Page::read(hints.path(), pid).used(),
+            [row([2, 0, 0, 0, 0, 0, pid])],
+            "{program}"
+        );
+    }
+}
+
+#[test]
+fn threads_have_a_record_each_and_give_it_back() {
+    let (pid, hints) = probe("shared", "together");
+    let page = Page::read(hints.path(), pid);
+    let lengths: BTreeSet<u32> = lengths(page.used()).into_iter().collect();
+    assert_eq!(lengths, [10, 11, 12, 13].into());
+    let threads: BTreeSet<u32> = page.used().iter().map(|record| record[6]).collect();
+    assert!(threads.len() == 4 && threads.contains(&pid), "{threads:?}");
+    assert!(page.used()[1..].iter().all(|record| record[1] == 1));
+
+    let (pid, hints) = probe("shared", "one-after-another");
+    let page = Page::read(hints.path(), pid);
+    let given_back = page.used()[1];
+    assert_eq!(page.used().len(), 2);
+    assert_eq!((given_back[0], given_back[2], given_back[6]), (0, 13, 0));
+}
+
+#[test]
+fn a_length_is_handed_on_to_one_thread() {
+    let (pid, hints) = probe("shared", "inherit");
+    let page = Page::read(hints.path(), pid);
+    assert_eq!(lengths(page.used()), [0, 3, 0]);
+    assert_eq!(page.used()[0], row([2, 0, 0, 0, 0, 0, pid]));
+}
+
+/// Of the three children the first says nothing, the second has a length and a child of its own that spins.
+#[test]
+fn a_forked_process_has_a_file_of_its_own() {
+    let (pid, hints) = probe("shared", "forked");
+    assert_eq!(Page::read(hints.path(), pid).used(), [row([2, 4, 5, 0, 0, 0, pid])]);
+    let names = std::fs::read_dir(hints.path()).unwrap();
+    let number = |name: String| name.strip_suffix(".hints").unwrap().parse().unwrap();
+    let mut others: Vec<u32> = names
+        .map(|entry| number(entry.unwrap().file_name().into_string().unwrap()))
+        .filter(|number| *number != pid)
+        .collect();
+    let said = |pid: &u32| Page::read(hints.path(), *pid).used().to_vec();
+    others.sort_by_key(|pid| said(pid)[0][1]);
+    assert_eq!(
+        others.iter().map(said).collect::<Vec<_>>(),
+        [
+            [row([2, 0, 8, 0, 0, 0, others[0]])],
+            [row([2, 1, 0, 0, 0, 0, others[1]])]
+        ]
+    );
+}
+
+#[test]
+fn an_executed_program_begins_anew_and_the_lock_says_whose_the_file_is() {
+    let (pid, hints) = probe("shared", "executes");
+    assert_eq!(Page::read(hints.path(), pid).used(), [row([2, 0, 0, 0, 0, 2, pid])]);
+}
+
+#[test]
+fn a_thread_that_finds_no_record_gives_no_hints() {
+    let (pid, hints) = probe("shared", "full");
+    let Page(header, records) = Page::read(hints.path(), pid);
+    assert_eq!(header[4], 4095, "the last record was used");
+    assert_eq!(records[0], row([2, 0, 10, 0, 0, 0, pid]));
+}
+
+#[test]
+fn files_of_the_program_have_the_numbers_that_they_would_have() {
+    probe("shared", "closed");
+}
+
+#[test]
+fn where_nobody_listens_nothing_happens() {
+    let folder = tempfile::tempdir().unwrap();
+    let long = "x".repeat(5000);
+    for hints in [None, Some(folder.path().join("missing")), Some(long.into())] {
+        let mut command = Command::new(built().join("shared"));
+        command
+            .arg("silent")
+            .current_dir(folder.path())
+            .env_remove("LOP_HINT_DIR");
+        ended(command.envs(hints.map(|hints| ("LOP_HINT_DIR", hints))));
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+/// Names of functions in this text.
+fn named(text: &str) -> BTreeSet<String> {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .filter(|word| word.starts_with("lop_"))
+        .map(Into::into)
+        .collect()
+}
+
+#[test]
+fn the_symbols_are_those_that_the_header_declares() {
+    let header = std::fs::read_to_string(folder().join("lopsided.h")).unwrap();
+    let declarations = header.lines().filter(|line| line.contains('(') && line.ends_with(");"));
+    let declared: BTreeSet<String> = declarations
+        .map(|line| line.split('(').next().unwrap())
+        .flat_map(named)
+        .collect();
+    assert_eq!(declared.len(), 14);
+    let list = |arguments: &[&str], library: &str| {
+        let said = succeeds(Command::new("nm").args(arguments).arg(built().join(library)));
+        said.lines()
+            .filter(|line| !line.ends_with(" LOP_0"))
+            .map(|line| line.rsplit(' ').next().unwrap().to_string())
+            .collect::<BTreeSet<_>>()
+    };
+    let with_version = declared.iter().map(|name| format!("{name}@@LOP_0")).collect();
+    assert_eq!(list(&["-D", "--defined-only"], "liblopsided.so.0"), with_version);
+    let soname = succeeds(Command::new("readelf").arg("-d").arg(built().join("liblopsided.so.0")));
+    assert!(soname.contains("[liblopsided.so.0]"), "{soname}");
+    let of_static: BTreeSet<String> = list(&["-g", "--defined-only"], "liblopsided.a")
+        .into_iter()
+        .filter(|name| name.starts_with("lop_") && name != "lop_channel")
+        .collect();
+    assert_eq!(of_static, declared);
+}
+
+#[test]
+fn the_header_is_c_and_c_plus_plus() {
+    let clang = succeeds(&mut Command::new(folder().join("../scripts/clang.sh")));
+    for (language, standard) in [("c", "-std=c11"), ("c++", "-std=c++17")] {
+        let mut check = Command::new(clang.trim());
+        check.args([
+            "-fsyntax-only",
+            "-Wall",
+            "-Wextra",
+            "-Wpedantic",
+            "-Werror",
+            standard,
+            "-x",
+            language,
+        ]);
+        succeeds(
+            check
+                .args(["-include", "lopsided.h", "/dev/null"])
+                .arg("-I")
+                .arg(folder()),
+        );
+    }
+}
+
+#[test]
+fn the_python_module_makes_the_same_calls() {
+    let hints = tempfile::tempdir().unwrap();
+    let mut python = Command::new("python3");
+    python
+        .arg(folder().join("tests/module.py"))
+        .env("LOP_HINT_DIR", hints.path())
+        .env("LD_LIBRARY_PATH", built())
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("PYTHONPATH", folder());
+    let pid = ended(&mut python);
+    let page = Page::read(hints.path(), pid);
+    assert_eq!(page.used()[0], row([2, 4, 7, 9, 4, 3, pid]));
+    assert_eq!(lengths(page.used()), [7, 8]);
+}
