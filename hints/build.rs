@@ -7,7 +7,7 @@ fn main() {
     }
     cc::Build::new()
         .files(["lopsided.c", "channel.c"])
-        .std("gnu11")
+        .std("c11")
         .define("_GNU_SOURCE", None)
         .flag("-fvisibility=hidden")
         .flag("-pthread")

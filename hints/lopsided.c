@@ -15,12 +15,13 @@ _Static_assert(LOP_HINT_SPINNING == 1 << SPINNING && LOP_HINT_SEQUENTIAL == 1 <<
 	LOP_HINT_LOCK_HOLDER == 1 << LOCK_HOLDER && LOP_HINT_BACKGROUND == 1 << BACKGROUND, "a flag's number is its bit");
 
 /* What a thread knows of itself. Flags are kept here, so that a record is only ever written, and nobody's writing misleads. */
-static _Thread_local struct {
+struct self {
 	struct lop_hint_record *record; /* NULL: it has none */
 	bool asked;                     /* for a record */
 	unsigned int flags;
 	unsigned int depth[NR_FLAGS];   /* begins without their ends */
-} self __attribute__((tls_model("initial-exec")));
+};
+static _Thread_local struct self self __attribute__((tls_model("initial-exec")));
 
 /* The memory of this process. Written by the first thread that calls, under the lock. */
 static struct {
@@ -175,7 +176,7 @@ static void after_fork_in_parent(void)
 /* The child has the forking thread only. What it writes must not reach its parent's page. */
 static void after_fork_in_child(void)
 {
-	self = (typeof(self)){ 0 };
+	self = (struct self){ 0 };
 	if (own.page) {
 		munmap(own.page, own.bytes);
 		close(own.channel);

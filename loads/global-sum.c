@@ -41,10 +41,10 @@ static void add_under_lock(struct load_thread *thread, struct sum *sum, uint64_t
 {
 	thread->value = load_compute(thread->value, asked.length_instructions - sum->locked_instructions);
 	load_lock_take(&sum->lock, &sum->waiting, thread);
-	lop_hint_raise(thread->hint, LOP_HINT_LOCK_HOLDER);
+	lop_lock_holder_begin();
 	thread->value = load_compute(thread->value, sum->locked_instructions);
 	sum->value += thread->index * asked.rounds + round;
-	lop_hint_drop(thread->hint, LOP_HINT_LOCK_HOLDER);
+	lop_lock_holder_end();
 	load_lock_release(&sum->lock);
 }
 

@@ -51,7 +51,7 @@ static uint64_t spinners(const struct load_team *team)
 	uint64_t count = 0;
 
 	for (uint64_t i = 0; i < team->size; i++)
-		count += lop_hint_raised(&team->hints[i], LOP_HINT_SPINNING) ? 1 : 0;
+		count += atomic_load(&team->threads[i].spinning) ? 1 : 0;
 	return count;
 }
 
@@ -66,10 +66,10 @@ static void lead(struct load_thread *thread, struct phases *phases)
 		struct pair *pair = &phases->pairs[i];
 
 		pair->begun_ns = load_now_ns();
-		lop_hint_raise(thread->hint, LOP_HINT_SEQUENTIAL);
+		lop_sequential_begin();
 		thread->value = load_compute(thread->value, phases->sequential_instructions);
 		pair->spinners = spinners(thread->team);
-		lop_hint_drop(thread->hint, LOP_HINT_SEQUENTIAL);
+		lop_sequential_end();
 		pair->opened_ns = load_now_ns();
 		atomic_store(&phases->opened, i + 1);
 		load_wake_all(&phases->opened, &asked.waiting);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "hint.h"
+#include <lopsided.h>
 /*
  * What all loads share: options, work of a known length, threads that record their times, JSON.
  *
@@ -107,11 +108,12 @@ static inline uint64_t load_part(uint64_t whole, uint64_t parts, uint64_t index)
 struct load_thread {
 	_Alignas(64) uint64_t index;
 	const struct load_team *team;
-	struct lop_hint_record *hint;
+	uint32_t length;                     /* relative length of its work, 0: not declared */
+	_Atomic bool spinning;               /* it has given the hint SPINNING */
 	uint64_t started_ns, ended_ns, cpu_ns;
 	uint64_t value;                      /* state of its computation, starts as load_first(index) */
 	uint64_t waits, sleeps, flags_raised; /* times it waited, slept for that, set SPINNING */
-	uint64_t flags_left;                 /* flags still set at its end; must be 0 */
+	uint64_t flags_left;                 /* 1: SPINNING was still set at its end; must be 0 */
 	uint64_t detail;                     /* a count that each load defines */
 	pthread_t handle;
 };
@@ -119,9 +121,8 @@ struct load_thread {
 struct load_team {
 	uint64_t size;
 	struct load_thread *threads;
-	struct lop_hint_record *hints; /* one per thread; starts on a page */
 	void (*work)(struct load_thread *);
-	void *shared;                  /* for data of the load */
+	void *shared;               /* for data of the load */
 };
 
 /* Zeroed memory that starts on a page and is shared with processes forked later. Ends the program if there is none. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "load.h"
+#include <unistd.h>
 /*
  * Two applications at the same time, each in its own process: a sequential one, and one with n threads. Both only
  * compute.

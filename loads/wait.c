@@ -2,6 +2,8 @@
 #include "wait.h"
 #include <limits.h>
 #include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 const char *const load_ways[] = { "busy-wait", "adaptive", "spin-then-notify", "block", NULL };
 
@@ -47,7 +49,8 @@ static bool spin_on(struct spin *spin)
 	if (way == LOAD_BLOCK || (way == LOAD_ADAPTIVE && spun_long_enough(spin)))
 		return false;
 	if (way == LOAD_SPIN_THEN_NOTIFY && !spin->raised && spun_long_enough(spin)) {
-		lop_hint_raise(spin->thread->hint, LOP_HINT_SPINNING);
+		lop_spinning_begin();
+		atomic_store(&spin->thread->spinning, true);
 		spin->thread->flags_raised++;
 		spin->raised = true;
 	}
@@ -57,8 +60,10 @@ static bool spin_on(struct spin *spin)
 
 static void spin_end(struct spin *spin)
 {
-	if (spin->raised)
-		lop_hint_drop(spin->thread->hint, LOP_HINT_SPINNING);
+	if (!spin->raised)
+		return;
+	lop_spinning_end();
+	atomic_store(&spin->thread->spinning, false);
 }
 
 /* Sleeps unless *word has changed. May return early, so the caller checks *word again. */

@@ -2,8 +2,6 @@
 #include "load.h"
 #include "internal.h"
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,47 +82,24 @@ void *load_shared_memory(size_t bytes)
 	return memory;
 }
 
-/*
- * If LOP_HINT_DIR asks for hints in files, the records are in one. If the file cannot be made, no reader gets the
- * hints, and the load works as well without.
- */
-static void *hint_memory(size_t bytes)
-{
-	const char *folder = getenv("LOP_HINT_DIR");
-	char path[PATH_MAX];
-	void *memory = MAP_FAILED;
-
-	if (folder && snprintf(path, sizeof(path), "%s/%d.hints", folder, (int)getpid()) < (int)sizeof(path)) {
-		int file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-
-		if (file >= 0 && ftruncate(file, (off_t)bytes) == 0)
-			memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-		if (file >= 0)
-			close(file);
-	}
-	return memory == MAP_FAILED ? load_shared_memory(bytes) : memory;
-}
-
 void load_team_begin(struct load_team *team, uint64_t size, void (*work)(struct load_thread *), void *shared)
 {
 	team->size = size;
 	team->work = work;
 	team->shared = shared;
 	team->threads = load_shared_memory(size * sizeof(*team->threads));
-	team->hints = hint_memory(size * sizeof(*team->hints));
 	for (uint64_t i = 0; i < size; i++) {
 		struct load_thread *thread = &team->threads[i];
 
 		thread->index = i;
 		thread->team = team;
-		thread->hint = &team->hints[i];
 		thread->value = load_first(i);
 	}
 }
 
 void load_declare_length(struct load_team *team, uint64_t index, uint64_t length)
 {
-	atomic_store(&team->hints[index].length, (uint32_t)(length < UINT32_MAX ? length : UINT32_MAX));
+	team->threads[index].length = (uint32_t)(length < UINT32_MAX ? length : UINT32_MAX);
 }
 
 void load_name_process(const char *name)
@@ -137,15 +112,13 @@ void load_name_process(const char *name)
 
 void load_run_here(struct load_thread *thread)
 {
-	lop_hint_open(thread->hint);
 	thread->started_ns = load_now_ns();
 	uint64_t cpu_ns = load_thread_cpu_ns();
 
 	thread->team->work(thread);
 	thread->cpu_ns = load_thread_cpu_ns() - cpu_ns;
 	thread->ended_ns = load_now_ns();
-	thread->flags_left = atomic_load(&thread->hint->flags);
-	lop_hint_close(thread->hint);
+	thread->flags_left = atomic_load(&thread->spinning);
 }
 
 static void *thread_main(void *thread)
@@ -157,7 +130,11 @@ static void *thread_main(void *thread)
 void load_run(struct load_team *team)
 {
 	for (uint64_t i = 0; i < team->size; i++) {
-		int error = pthread_create(&team->threads[i].handle, NULL, thread_main, &team->threads[i]);
+		struct load_thread *thread = &team->threads[i];
+
+		if (thread->length)
+			lop_next_length(thread->length);
+		int error = lop_pthread_create(&thread->handle, NULL, thread_main, thread);
 
 		if (error)
 			load_fail("start all threads", error, "ask for fewer, or raise the limit (ulimit -u)");

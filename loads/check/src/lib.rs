@@ -88,10 +88,20 @@ fn folder() -> &'static Path {
 /// # Panics
 /// It cannot be started.
 pub fn end(load: &str, arguments: &[&str]) -> Ended {
+    end_with_hints(load, arguments, None)
+}
+
+/// The same, with hints in this folder.
+///
+/// # Panics
+/// It cannot be started.
+pub fn end_with_hints(load: &str, arguments: &[&str], hints: Option<&Path>) -> Ended {
     let output = Command::new("timeout")
         .arg("300")
         .arg(folder().join(load))
         .args(arguments)
+        .env_remove("LOP_HINT_DIR")
+        .envs(hints.map(|folder| ("LOP_HINT_DIR", folder)))
         .output()
         .unwrap_or_else(|error| panic!("{load} cannot be started: {error}"));
     Ended {
