@@ -180,7 +180,12 @@ impl Affinity {
         let base = base(self.options.run_dir.as_deref());
         let (folder, journal) = Folder::create(&base, &self.home).map_err(|error| no_folder(&base, &error))?;
         let proc = self.options.root.join("proc");
-        let tree = ProcTree::new(proc, mark(folder.path()), Hints::new(folder.path()), journal);
+        let tree = ProcTree::new(
+            proc,
+            mark(folder.path()),
+            Hints::new(folder.path(), self.options.tell),
+            journal,
+        );
         let tree = tree.map_err(|sentence| AgentError::Setup(format!("affinity: {sentence}")))?;
         Ends::of(std::process::id()).map_err(|error| AgentError::Setup(format!("affinity: {NO_HANDLE}: {error}")))?;
         Ok(Ready {

@@ -262,8 +262,8 @@ impl World for ProcTree {
             found |= self.meet_children(&mut seen);
         }
         if found {
-            let pids: BTreeSet<u32> = self.threads.values().map(|thread| thread.pid).collect();
-            self.hints.refresh(&pids);
+            self.hints
+                .follow(self.threads.values().map(|thread| thread.pid).collect());
         }
         self.hints.look();
         Ok(seen)
@@ -274,7 +274,9 @@ impl World for ProcTree {
     }
 
     fn hint(&mut self, tid: u32) -> Hint {
-        self.hints.of(tid)
+        self.threads
+            .get(&tid)
+            .map_or_else(Hint::default, |thread| self.hints.of(thread.pid, tid))
     }
 
     fn affinity(&mut self, tid: u32) -> io::Result<Cpus> {

@@ -18,10 +18,10 @@ pub struct Seen {
     pub runnable: bool,
 }
 
-/// A thread's hints (loads/hint.h).
+/// A thread's hints (`struct lop_hint_record`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Hint {
-    /// 1 spinning, 2 sequential, 4 lock holder.
+    /// `enum lop_hint_bit`: spinning, sequential, lock holder.
     pub flags: u32,
     /// Its work, in a unit of its application; 0: not declared.
     pub length: u32,

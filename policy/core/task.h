@@ -3,7 +3,7 @@
 #include "cpuset.h"
 /* What the policy keeps about each task, and what the task declares. */
 
-/* What a thread, or its creator, declares about it (its flags but the last are those of loads/hint.h). All 0: nothing. */
+/* What a thread, or its creator, declares about it (its flags are those of hints/record.h). All 0: nothing. */
 enum lop_hint_flags { LOP_SPINNING = 1, LOP_SEQUENTIAL = 2, LOP_LOCK_HOLDER = 4, LOP_BACKGROUND = 8 };
 struct lop_hint {
 	u32 flags;
