@@ -12,6 +12,7 @@ fn main() {
         .for_each(|folder| println!("cargo:rerun-if-changed={folder}"));
     println!("cargo:rerun-if-changed=../policy/lopsided.h");
     println!("cargo:rerun-if-changed=../policy/policies.def");
+    println!("cargo:rerun-if-changed=../hints/record.h");
     let includes: String = folders.iter().map(|folder| format!("-I{folder} ")).collect();
     std::env::set_var("BPF_EXTRA_CFLAGS_POST_INCL", format!("{includes}-I../policy"));
     scx_cargo::BpfBuilder::new()

@@ -32,6 +32,7 @@ impl ParseCallbacks for Kinds {
 
 fn main() {
     println!("cargo:rerun-if-changed={HEADER}");
+    println!("cargo:rerun-if-changed=../../hints/record.h");
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo says where"));
     bindgen::builder()
         .header(HEADER)

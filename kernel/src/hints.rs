@@ -91,7 +91,7 @@ impl Hint {
             next_length: self.next_length.unwrap_or(0),
             parallelism: self.parallelism.unwrap_or(0),
             memory: self.memory.and_then(position).map_or(0, |at| at as u32 + 1),
-            unused: [0; 10],
+            ..Record::default()
         }
     }
     fn of(record: &Record) -> Self {

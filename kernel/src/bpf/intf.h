@@ -13,7 +13,11 @@ typedef unsigned long long u64;
 typedef long long s64;
 #endif
 
-/* A bit of a hint's flags besides those of enum lop_hint_flags, which the policy reads. */
+/*
+ * The map lop_hints has a struct lop_hint_record for each thread that has a hint. A bit of its flags besides those of
+ * enum lop_hint_bit:
+ */
+#include "../../../hints/record.h"
 #define LOP_HINT_WITH_CHILDREN (1 << 16) /* processes that the thread creates belong to its application */
 
 enum lop_record_kind {
@@ -96,21 +100,6 @@ struct lop_record {
 struct lop_record_of_cpus {
 	struct lop_record record;
 	u64 words[LOP_RECORD_WORDS];
-};
-
-/*
- * A hint about a thread, in the map lop_hints. A field that is 0 says nothing. Later versions only add fields in
- * `unused`, so a reader of version 1 understands every later record.
- */
-#define LOP_HINT_VERSION 1
-struct lop_hint_record {
-	u32 version;      /* 0: never filled in */
-	u32 flags;        /* enum lop_hint_flags, LOP_HINT_WITH_CHILDREN */
-	u32 length;       /* of its work, in units that only its application knows */
-	u32 next_length;  /* the same for the next thread that it creates */
-	u32 parallelism;  /* number of threads of its process that want to run at the same time */
-	u32 memory;       /* enum lop_memory_class: 1 very low, 2 moderate, 3 intensive */
-	u32 unused[10];
 };
 
 /* Argument of lop_hint_apply(). */
