@@ -116,7 +116,7 @@ static void take_record(void)
 		write_word(&record->next_length, 0);
 		write_word(&record->parallelism, 0);
 		write_word(&record->memory, 0);
-		write_word(&record->flags, self.flags);
+		write_word(&record->flags, 0);
 		__atomic_store_n(&record->version, LOP_HINT_VERSION, __ATOMIC_RELEASE);
 		note_used(i + 1);
 		self.record = record;
@@ -197,22 +197,20 @@ static inline void begin(unsigned int flag)
 {
 	struct lop_hint_record *mine = record();
 
-	if (self.depth[flag]++ > 0)
+	if (!mine || self.depth[flag]++ > 0)
 		return;
 	self.flags |= 1u << flag;
-	if (mine)
-		write_word(&mine->flags, self.flags);
+	write_word(&mine->flags, self.flags);
 }
 
 static inline void end(unsigned int flag)
 {
 	struct lop_hint_record *mine = record();
 
-	if (self.depth[flag] == 0 || --self.depth[flag] > 0)
+	if (!mine || self.depth[flag] == 0 || --self.depth[flag] > 0)
 		return;
 	self.flags &= ~(1u << flag);
-	if (mine)
-		write_word(&mine->flags, self.flags);
+	write_word(&mine->flags, self.flags);
 }
 
 unsigned int lop_version(void)

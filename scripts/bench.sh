@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# bench.sh [NAME]: measures the engine's speed with criterion, then prints tables of events per second, of the sweep's time and memory, and of the cost
-# of a wakeup that promotes a CPU. NAME: only engine cases whose name contains it.
+# bench.sh [NAME]: measures the engine's speed with criterion, then prints tables of events per second, of the sweep's time and memory, of the cost
+# of a wakeup that promotes a CPU, and of ns per call of the library of hints/. NAME: only engine cases whose name contains it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/need.sh rust cc bpf time
@@ -12,3 +12,8 @@ scripts/peak-memory.sh --limit-mib 200 target/release/lop reproduce compile-para
 echo
 cc -std=gnu11 -O2 -Wall -Werror -Ipolicy $(printf -- "-I%s " policy/*/) -Ikernel/tests/native kernel/benches/promoting.c kernel/tests/native/quiet_env.c -o target/promoting
 target/promoting
+echo
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+env -u LOP_HINT_DIR cargo bench --locked -p lopsided --bench calls
+LOP_HINT_DIR=$folder cargo bench --locked -p lopsided --bench calls

@@ -163,6 +163,16 @@ fn files_of_the_program_have_the_numbers_that_they_would_have() {
 }
 
 #[test]
+fn after_the_first_a_call_makes_no_system_call() {
+    probe("shared", "without-system-calls");
+    ended(
+        Command::new(built().join("shared"))
+            .arg("without-system-calls")
+            .env_remove("LOP_HINT_DIR"),
+    );
+}
+
+#[test]
 fn where_nobody_listens_nothing_happens() {
     let folder = tempfile::tempdir().unwrap();
     let long = "x".repeat(5000);

@@ -3,10 +3,13 @@
 #include "record.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/seccomp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 /*
@@ -218,6 +221,17 @@ static void silent(void)
 	CHECK(lop_version() == LOP_VERSION);
 }
 
+/* From the second call on the kernel ends the thread if it makes a system call other than exit. */
+static void without_system_calls(void)
+{
+	every_call();
+	all_over();
+	CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) == 0);
+	every_call();
+	all_over();
+	syscall(SYS_exit, 0);
+}
+
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "";
@@ -242,6 +256,8 @@ int main(int argc, char **argv)
 		executed();
 	else if (!strcmp(mode, "closed"))
 		closed();
+	else if (!strcmp(mode, "without-system-calls"))
+		without_system_calls();
 	else if (!strcmp(mode, "silent"))
 		silent();
 	else
