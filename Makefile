@@ -12,7 +12,7 @@ export PREFIX DESTDIR
 
 help:
 	@echo 'make build  the release build, target/release/lop'
-	@echo 'make install, make uninstall  lop, man pages, completions and unit file below PREFIX (/usr/local)'
+	@echo 'make install, make uninstall  lop, man pages, completions, unit file and the library of hints/ below PREFIX (/usr/local)'
 	@echo 'make deb    a Debian package of the same'
 	@echo 'make demo   build, simulate a recorded build under every policy, reproduce the kernel-compile study'
 	@echo 'make test   the gate: format, lint, tests, policy for gcc, clang and BPF, the kernel side in a guest; all exact checks'
@@ -20,7 +20,7 @@ help:
 	@echo 'make lint   the quick part of make test: format, lint, rules of policy/'
 	@echo 'make fleet-test  the part of make test that is about fleet/: gather on many machines, in Go'
 	@echo 'make loads  small native programs of known structure, in target/loads'
-	@echo 'make bench  events per second (criterion), peak memory, cost of a wakeup that promotes a CPU'
+	@echo 'make bench  events per second (criterion), peak memory, cost of a wakeup that promotes a CPU, ns per call of hints/'
 	@echo 'make vm-bench  lopsided, the kernel'"'"'s own scheduler and other installed ones, measured in a virtual machine'
 	@echo 'make fuzz   fuzz the readers of TOML and JSON; SECONDS=60 in total'
 	@echo 'make try    a shell in a virtual machine whose kernel has sched_ext, with lop in it'

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# build.sh: the release build of lop, including its BPF program.
+# build.sh: the release build of lop, including its BPF program, and the library of hints/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-scripts/need.sh rust cc bpf
+scripts/need.sh rust cc bpf make
 cargo build --release --locked -p lop
+make --no-print-directory --quiet -C hints OUT="$(realpath -m "${CARGO_TARGET_DIR:-target}")/hints"

@@ -16,8 +16,9 @@ if ! "$tools/bin/cargo-deb" --version 2>/dev/null | grep -qx "cargo-deb $cargo_d
 fi
 [ -n "${LOP:-}" ] || scripts/build.sh
 rm -rf "$tree"
-DESTDIR=$tree PREFIX=/usr ZSH_FOLDER=vendor-completions scripts/install.sh >&2
+DESTDIR=$tree PREFIX=/usr ZSH_FOLDER=vendor-completions PYTHON_FOLDER=lib/python3/dist-packages scripts/install.sh >&2
 gzip -9n "$tree"/usr/share/man/man?/*
-strip --strip-unneeded "$tree/usr/bin/lop"
+strip --strip-unneeded "$tree/usr/bin/lop" "$tree/usr/lib/liblopsided.so.0"
+strip --strip-debug "$tree/usr/lib/liblopsided.a"
 # Prints the path.
 "$tools/bin/cargo-deb" --quiet --package lop --no-build --locked

@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 case ${1:-} in '' | --deb) ;; *) echo "package-check.sh: unknown argument '$1'; known: --deb" >&2; exit 2 ;; esac
-scripts/need.sh systemd-analyze ${1:+dpkg-dev}
+scripts/need.sh cc bpf make python3 systemd-analyze ${1:+dpkg-dev}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cp "$(scripts/built.sh)/lop" "$scratch/lop"
@@ -35,7 +35,7 @@ begins() {
 }
 
 files() {
-  (cd "$1" && find . -type f | sort)
+  (cd "$1" && find . -type f -o -type l | sort)
 }
 
 # Comparable paths: Debian compresses man pages, and has its own licence file and a changelog.
@@ -43,11 +43,12 @@ comparable() {
   files "$1" | sed -E 's/\.([157])\.gz$/.\1/' | grep -vE '/(copyright|LICENSE|changelog\.Debian\.gz)$'
 }
 
-DESTDIR=$installed PREFIX=/usr ZSH_FOLDER=vendor-completions scripts/install.sh
+DESTDIR=$installed PREFIX=/usr ZSH_FOLDER=vendor-completions PYTHON_FOLDER=lib/python3/dist-packages scripts/install.sh
 for file in usr/bin/lop usr/share/man/man1/lop.1 usr/share/man/man1/lop-{start,stop,status,restore,run,simulate}.1 \
   usr/share/man/man5/lop-toml.5 usr/share/man/man7/lopsided.7 \
   usr/share/bash-completion/completions/lop usr/share/zsh/vendor-completions/_lop \
-  usr/share/fish/vendor_completions.d/lop.fish usr/lib/systemd/system/lopsided.service usr/share/doc/lopsided/LICENSE; do
+  usr/share/fish/vendor_completions.d/lop.fish usr/lib/systemd/system/lopsided.service usr/share/doc/lopsided/LICENSE \
+  usr/lib/liblopsided.{a,so,so.0} usr/include/lopsided.h usr/lib/pkgconfig/lopsided.pc usr/lib/python3/dist-packages/lopsided.py; do
   [ -s "$installed/$file" ] || finding "make install does not install /$file"
 done
 check 'the installed lop runs' "$installed/usr/bin/lop" --version
@@ -58,6 +59,21 @@ done
 
 elsewhere=$scratch/elsewhere
 PREFIX=$elsewhere DESTDIR='' scripts/install.sh
+# A program finds the installed library by pkg-config alone, and Python finds it by the module.
+built_with_library() {
+  local flags
+  flags=$(PKG_CONFIG_PATH=$elsewhere/lib/pkgconfig pkg-config --cflags --libs "$@" lopsided) || return
+  printf '#include <lopsided.h>\nint main(void) { lop_length(1); return lop_version() != LOP_VERSION; }\n' >"$scratch/says.c"
+  # Word by word.
+  # shellcheck disable=SC2086
+  cc -Wall -Werror "$scratch/says.c" -o "$scratch/says" $flags && "$scratch/says"
+}
+export LD_LIBRARY_PATH=$elsewhere/lib
+check 'a program with the installed library' built_with_library
+rm "$elsewhere/lib/liblopsided.so"
+check 'a program with the installed static library' built_with_library --static
+check 'the installed Python module' env PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$elsewhere/share/lopsided/python" python3 -c 'import lopsided; lopsided.length(1)'
+unset LD_LIBRARY_PATH
 unit=$elsewhere/lib/systemd/system/lopsided.service
 grep -q "^ExecStart=$elsewhere/bin/lop " "$unit" || finding 'the unit file does not follow PREFIX'
 if checker systemd-analyze; then
