@@ -1,26 +1,23 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "channel.h"
-#include "record.h"
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 /*
- * The file PID.hints in the folder that LOP_HINT_DIR names, as under `lop run` by affinity. The file is there before its
- * lock: a reader that finds it unlocked ignores it, so it never sees half a header, nor what a process left behind. A
- * lock of this kind belongs to the process, not to the descriptor: the kernel tells whose it is, forked children do not
- * have it, and it goes when the process ends or executes another program, since that closes the descriptor.
+ * The memory comes from a Unix socket in the folder that LOP_HINT_DIR names, as under `lop run` by affinity: whoever
+ * listens there knows by the kernel which process connects, and answers with a descriptor of a page for it alone.
+ *
+ * From then on the process holds a lock on the page. A lock of this kind belongs to the process, not to the descriptor:
+ * the kernel tells whose it is, forked children do not have it, and it goes when the process ends or executes another
+ * program, since that closes the descriptor. So a reader knows whether there is still somebody who gives these hints.
  */
 
-/* Sparse: pages of records that no thread takes use no memory. */
-#define NR_RECORDS 4095
-
-static int fail(int file)
-{
-	close(file);
-	return -1;
-}
+/* How long the first call waits for somebody who listens but does not answer. */
+#define PATIENCE_S 1
 
 /* A descriptor above those of standard input and output: a program may have closed these, and expect the next file there. */
 static int above_standard(int file)
@@ -31,28 +28,63 @@ static int above_standard(int file)
 	return above;
 }
 
+static int connect_to(const char *folder)
+{
+	const struct timeval patience = { .tv_sec = PATIENCE_S };
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int connection;
+
+	if (snprintf(address.sun_path, sizeof(address.sun_path), "%s/socket", folder) >= (int)sizeof(address.sun_path))
+		return -1;
+	connection = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (connection < 0)
+		return -1;
+	setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	if (connect(connection, (struct sockaddr *)&address, sizeof(address)) == 0)
+		return connection;
+	close(connection);
+	return -1;
+}
+
+/* The descriptor that is passed along with one byte; -1: none is. */
+static int receive(int connection)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} passed = { 0 };
+	char byte;
+	struct iovec data = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = &passed, .msg_controllen = sizeof(passed) };
+	struct cmsghdr *header;
+	int page;
+
+	if (recvmsg(connection, &message, MSG_CMSG_CLOEXEC) != 1)
+		return -1;
+	header = CMSG_FIRSTHDR(&message);
+	if (!header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS ||
+	    header->cmsg_len != CMSG_LEN(sizeof(page)))
+		return -1;
+	memcpy(&page, CMSG_DATA(header), sizeof(page));
+	return page;
+}
+
 int lop_channel(void)
 {
-	const struct lop_hint_page page = {
-		.magic = LOP_HINT_MAGIC,
-		.version = LOP_HINT_VERSION,
-		.record_bytes = sizeof(struct lop_hint_record),
-		.nr_records = NR_RECORDS,
-	};
 	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	const char *folder = secure_getenv("LOP_HINT_DIR");
-	char path[PATH_MAX];
-	int file;
+	int connection, page;
 
-	if (!folder || snprintf(path, sizeof(path), "%s/%d.hints", folder, (int)getpid()) >= (int)sizeof(path))
+	connection = folder ? connect_to(folder) : -1;
+	if (connection < 0)
 		return -1;
-	file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (file >= 0)
-		file = above_standard(file);
-	if (file < 0)
-		return -1;
-	if (ftruncate(file, sizeof(page) + NR_RECORDS * sizeof(struct lop_hint_record)) != 0 ||
-	    pwrite(file, &page, sizeof(page), 0) != sizeof(page) || fcntl(file, F_SETLK, &whole) != 0)
-		return fail(file);
-	return file;
+	page = receive(connection);
+	close(connection);
+	if (page >= 0)
+		page = above_standard(page);
+	if (page < 0 || fcntl(page, F_SETLK, &whole) == 0)
+		return page;
+	close(page);
+	return -1;
 }

@@ -3,6 +3,7 @@
 #include "channel.h"
 #include "record.h"
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -124,13 +125,16 @@ static void take_record(void)
 	}
 }
 
-/* A thread's first call. `asked` is set first, so that a signal handler that interrupts it finds nothing to do. */
+/* A thread's first call. No signal handler, which may call too, and no cancellation comes between. */
 static __attribute__((noinline, cold)) void ask(void)
 {
 	int error = errno, cancelling;
+	sigset_t all, before;
 
-	self.asked = true;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
+	self.asked = true;
 	pthread_mutex_lock(&lock);
 	if (!own.asked)
 		open_page();
@@ -138,6 +142,7 @@ static __attribute__((noinline, cold)) void ask(void)
 	if (own.page)
 		take_record();
 	pthread_setcancelstate(cancelling, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	errno = error;
 }
 

@@ -135,7 +135,7 @@ impl Affinity {
     fn measured(&self) -> Option<Measured> {
         let shadow = self.shadow(0);
         let proc = self.options.root.join("proc");
-        (shadow.plans()).then(|| Measured::find(self.options.intensity.as_ref(), proc, "a record in $LOP_HINT_DIR"))
+        (shadow.plans()).then(|| Measured::find(self.options.intensity.as_ref(), proc, "by liblopsided"))
     }
 
     fn shadow(&self, now_ns: u64) -> Shadow {
@@ -180,12 +180,8 @@ impl Affinity {
         let base = base(self.options.run_dir.as_deref());
         let (folder, journal) = Folder::create(&base, &self.home).map_err(|error| no_folder(&base, &error))?;
         let proc = self.options.root.join("proc");
-        let tree = ProcTree::new(
-            proc,
-            mark(folder.path()),
-            Hints::new(folder.path(), self.options.tell),
-            journal,
-        );
+        let hints = Hints::new(folder.path(), self.options.tell).map_err(|error| no_folder(&base, &error))?;
+        let tree = ProcTree::new(proc, mark(folder.path()), hints, journal);
         let tree = tree.map_err(|sentence| AgentError::Setup(format!("affinity: {sentence}")))?;
         Ends::of(std::process::id()).map_err(|error| AgentError::Setup(format!("affinity: {NO_HANDLE}: {error}")))?;
         Ok(Ready {
@@ -237,7 +233,7 @@ const NO_HANDLE: &str = "pidfd_open(2) is missing (it needs Linux 5.3) or forbid
 
 fn no_folder(base: &Path, error: &io::Error) -> AgentError {
     AgentError::Setup(format!(
-        "{}: the files of a run cannot be kept there: {error}; name another folder in LOP_RUN_DIR",
+        "{}: the files of a run cannot be kept there: {error}; name another folder, with a short path, in LOP_RUN_DIR",
         base.display()
     ))
 }

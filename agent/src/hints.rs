@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Hints that threads of the command give by the library in hints/: a file for each process in the folder that LOP_HINT_DIR names, read at each look.
-//! A process may write anything there, so a file is about threads of its own process only, and only flags, a length and a memory class are taken
-//! from it. It is read, not mapped: truncating a mapped file would kill its reader.
+//! Hints that threads of the command give by the library in hints/, read at each look. Each process has a page of its own, and can write anything into
+//! it. So it is about threads of its own process only, and only flags, a length and a memory class are taken from it.
+
+mod register;
 
 use crate::world::Hint;
 use lop_policy::hint_flags;
-use std::collections::{BTreeMap, BTreeSet};
+use register::Register;
+use std::collections::BTreeMap;
 use std::fs::File;
-use std::os::fd::AsRawFd;
+use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::path::Path;
 
 #[allow(non_camel_case_types, dead_code, clippy::all, clippy::pedantic)]
 mod format {
@@ -32,87 +33,50 @@ const HEADER_BYTES: usize = size_of::<Header>();
 const RECORD_BYTES: usize = size_of::<Record>();
 /// What one read fetches: all that most processes use.
 const FIRST_BYTES: usize = 4096;
-/// More than the library makes, so that nobody's file takes the agent's time.
+/// The size of a page.
 const MOST_BYTES: usize = 256 << 10;
-/// How far the time of a change may be behind the clock: a tick of the slowest kernels.
-const TICK: Duration = Duration::from_millis(10);
 
-struct Page {
-    file: File,
-    /// Whether it was said that the file is refused.
-    told: bool,
-}
-
-/// All records in a folder.
+/// All records of the processes that were given memory.
 pub(crate) struct Hints {
-    folder: PathBuf,
+    register: Register,
     tell: fn(&str),
-    pids: BTreeSet<u32>,
-    pages: BTreeMap<u32, Page>,
-    /// When new files were last looked for.
-    searched: SystemTime,
     by_thread: BTreeMap<(u32, u32), Hint>,
     buffer: Vec<u8>,
 }
 
 impl Hints {
-    /// `tell` is given a sentence for each file that is refused.
-    pub fn new(folder: &Path, tell: fn(&str)) -> Self {
-        Self {
-            folder: folder.to_path_buf(),
+    /// From now on processes that have [`VARIABLE`] can give hints. `tell` is given a sentence for each page that is refused.
+    ///
+    /// # Errors
+    /// There can be no socket in this folder.
+    pub fn new(folder: &Path, tell: fn(&str)) -> io::Result<Self> {
+        Ok(Self {
+            register: Register::open(folder)?,
             tell,
-            pids: BTreeSet::new(),
-            pages: BTreeMap::new(),
-            searched: SystemTime::UNIX_EPOCH,
             by_thread: BTreeMap::new(),
             buffer: vec![0; MOST_BYTES],
-        }
-    }
-
-    /// From now on these processes are read.
-    pub fn follow(&mut self, pids: BTreeSet<u32>) {
-        self.pages.retain(|pid, _| pids.contains(pid));
-        self.pids = pids;
-        self.searched = SystemTime::UNIX_EPOCH;
+        })
     }
 
     /// Reads the present records.
     pub fn look(&mut self) {
-        self.find_new();
         self.by_thread.clear();
-        for (&pid, page) in &mut self.pages {
-            if holder(&page.file) != Some(pid) {
-                continue;
+        self.register.pages().retain(|&pid, page| {
+            if page.holder() != Some(pid) {
+                return page.is_in_use(pid);
             }
             match read(&page.file, &mut self.buffer) {
                 Ok(records) => self.by_thread.extend(records.filter_map(|record| hint(pid, &record))),
                 Err(reason) if !page.told => {
                     page.told = true;
-                    let path = path(&self.folder, pid);
                     (self.tell)(&format!(
-                        "{}: no hints are taken from this file: {reason}",
-                        path.display()
+                        "no hints are taken from process {pid}: its page is spoilt: {reason}"
                     ));
                 }
                 Err(_) => {}
             }
-        }
-    }
-
-    /// A process makes its file at its first hint, at any time. That changes the folder.
-    fn find_new(&mut self) {
-        let now = SystemTime::now();
-        let changed = std::fs::metadata(&self.folder).and_then(|folder| folder.modified());
-        if changed.is_ok_and(|changed| changed + TICK < self.searched) {
-            return;
-        }
-        self.searched = now;
-        for &pid in &self.pids {
-            if !self.pages.contains_key(&pid) {
-                let file = File::open(path(&self.folder, pid)).ok();
-                self.pages.extend(file.map(|file| (pid, Page { file, told: false })));
-            }
-        }
+            true
+        });
     }
 
     pub fn of(&self, pid: u32, tid: u32) -> Hint {
@@ -120,21 +84,7 @@ impl Hints {
     }
 }
 
-fn path(folder: &Path, pid: u32) -> PathBuf {
-    folder.join(format!("{pid}.hints"))
-}
-
-/// The process that holds the file's lock. None: whoever made it has ended, executed another program, or is not ready.
-fn holder(file: &File) -> Option<u32> {
-    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-    lock.l_type = libc::F_WRLCK as libc::c_short;
-    // As an open file, not as a process: the library may be part of this process.
-    let asked = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &mut lock) };
-    let held = asked == 0 && lock.l_type != libc::F_UNLCK as libc::c_short;
-    held.then(|| u32::try_from(lock.l_pid).ok()).flatten()
-}
-
-/// The records that were ever taken, or why the file is refused.
+/// The records that were ever taken, or why the page is refused.
 fn read<'a>(file: &File, buffer: &'a mut [u8]) -> Result<impl Iterator<Item = Record> + 'a, String> {
     let mut length = file
         .read_at(&mut buffer[..FIRST_BYTES], 0)
@@ -144,7 +94,7 @@ fn read<'a>(file: &File, buffer: &'a mut [u8]) -> Result<impl Iterator<Item = Re
     }
     let header: Header = front(buffer);
     if header.magic != LOP_HINT_MAGIC || header.version == 0 {
-        return Err("it does not begin as files of hints do".into());
+        return Err("it does not begin as a page does".into());
     }
     let (stride, records) = (header.record_bytes as usize, header.nr_used as usize);
     if stride < RECORD_BYTES {
@@ -213,8 +163,7 @@ mod tests {
     fn the_hints_are_those_that_the_library_writes() {
         let folder = tempfile::tempdir().unwrap();
         let pid = std::process::id();
-        let mut hints = Hints::new(folder.path(), tell);
-        hints.follow([pid].into());
+        let mut hints = Hints::new(folder.path(), tell).unwrap();
         hints.look();
         assert_eq!(hints.of(pid, own_thread()), Hint::default());
         // Read at the first call, which only this test makes.
@@ -246,9 +195,6 @@ mod tests {
         hints.look();
         assert_eq!(hints.of(pid, own_thread()), expected(bit::LOP_HINT_SPINNING));
         assert_eq!(hints.of(pid, other), Hint::default(), "of a thread that has ended");
-        hints.follow([].into());
-        hints.look();
-        assert_eq!(hints.of(pid, own_thread()), Hint::default());
     }
 
     fn words(words: &[u32]) -> Vec<u8> {
@@ -286,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_of_hints_is_refused_with_the_reason() {
+    fn what_is_no_page_is_refused_with_the_reason() {
         let refused = |bytes: &[u8], reason: &str| {
             let said = reading(bytes).unwrap_err();
             assert!(said.contains(reason), "no '{reason}' in: {said}");
@@ -301,24 +247,27 @@ mod tests {
         refused(&[header(2, 64, 2), vec![0; 127]].concat(), "has 191 bytes");
     }
 
+    /// Says nothing before it is locked, is named once while it is, and says nothing when that is over.
     #[test]
-    fn a_refused_file_is_named_once_and_one_that_nobody_holds_is_ignored() {
+    fn a_spoilt_page_is_named_once() {
         let folder = tempfile::tempdir().unwrap();
-        let pid = std::process::id();
-        for pid in [pid, 1] {
-            std::fs::write(path(folder.path(), pid), [b'x'; 100]).unwrap();
-        }
-        let file = File::options().write(true).open(path(folder.path(), pid)).unwrap();
+        let mut hints = Hints::new(folder.path(), tell).unwrap();
+        let connection = std::os::unix::net::UnixStream::connect(folder.path().join("socket")).unwrap();
+        let page = register::receive(&connection).unwrap();
+        page.write_all_at(&[b'x'; 100], 0).unwrap();
+        hints.look();
+        assert_eq!(*TOLD.lock().unwrap(), [""; 0]);
         let mut lock: libc::flock = unsafe { std::mem::zeroed() };
         lock.l_type = libc::F_WRLCK as libc::c_short;
-        assert_eq!(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLK, &lock) }, 0);
-        let mut hints = Hints::new(folder.path(), tell);
-        hints.follow([pid, 1].into());
+        assert_eq!(
+            unsafe { libc::fcntl(std::os::fd::AsRawFd::as_raw_fd(&page), libc::F_SETLK, &lock) },
+            0
+        );
         hints.look();
         hints.look();
         let said = TOLD.lock().unwrap().clone();
         assert_eq!(said.len(), 1, "{said:?}");
-        for part in [&format!("{pid}.hints: no hints"), "does not begin"] {
+        for part in [&format!("process {}", std::process::id()), "does not begin"] {
             assert!(said[0].contains(part), "{said:?}");
         }
     }

@@ -203,21 +203,19 @@ impl ProcTree {
     }
 
     /// Follows new children, and their children.
-    fn meet_children(&mut self, seen: &mut Vec<Seen>) -> bool {
+    fn meet_children(&mut self, seen: &mut Vec<Seen>) {
         let mut to_ask: Vec<u32> = self.threads.keys().copied().collect();
         let mut processes = self.own_orphans();
         processes.push(self.command);
-        let mut found = false;
         loop {
             for pid in std::mem::take(&mut processes) {
                 if !self.threads.contains_key(&pid) {
                     to_ask.extend(self.meet(pid, seen));
-                    found |= self.threads.contains_key(&pid);
                 }
             }
             match to_ask.pop() {
                 Some(tid) => processes = self.children_of(tid),
-                None => return found,
+                None => return,
             }
         }
     }
@@ -254,16 +252,11 @@ impl World for ProcTree {
             *count = (count.0 + 1, threads);
             seen.push(thread);
         }
-        let mut found = false;
         for pid in self.changed(&counts) {
-            found |= !self.meet(pid, &mut seen).is_empty();
+            self.meet(pid, &mut seen);
         }
         if self.created_any()? {
-            found |= self.meet_children(&mut seen);
-        }
-        if found {
-            self.hints
-                .follow(self.threads.values().map(|thread| thread.pid).collect());
+            self.meet_children(&mut seen);
         }
         self.hints.look();
         Ok(seen)

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The crate's calls, read from this process's own file.
+//! The crate's calls, read from this process's own page.
 
 mod common;
 
-use common::{row, Page};
+use common::{listen, row, Page};
 use lopsided::Memory;
 
 #[test]
 fn each_call_and_guard_makes_the_c_call_of_its_name() {
     let folder = tempfile::tempdir().unwrap();
+    listen(folder.path());
     // Read at the first call, which only this test makes.
     std::env::set_var("LOP_HINT_DIR", folder.path());
     assert_eq!(lopsided::version(), 1);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The C library as programs get it: shared, static, its header, its symbols, and the Python module over it. What it writes is read from the file of a
+//! The C library as programs get it: shared, static, its header, its symbols, and the Python module over it. What it writes is read from the page of a
 //! program that ended at once.
 
 mod common;
 
-use common::{row, Page, Words};
+use common::{listen, row, send, Page, Words};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -52,6 +52,7 @@ fn built() -> &'static Path {
 /// Runs the program in this mode. Returns its number and the folder of its hints.
 fn probe(program: &str, mode: &str) -> (u32, tempfile::TempDir) {
     let hints = tempfile::tempdir().unwrap();
+    listen(hints.path());
     let pid = ended(
         Command::new(built().join(program))
             .arg(mode)
@@ -123,13 +124,13 @@ fn a_length_is_handed_on_to_one_thread() {
 
 /// Of the three children the first says nothing, the second has a length and a child of its own that spins.
 #[test]
-fn a_forked_process_has_a_file_of_its_own() {
+fn a_forked_process_has_a_page_of_its_own() {
     let (pid, hints) = probe("shared", "forked");
     assert_eq!(Page::read(hints.path(), pid).used(), [row([2, 4, 5, 0, 0, 0, pid])]);
     let names = std::fs::read_dir(hints.path()).unwrap();
-    let number = |name: String| name.strip_suffix(".hints").unwrap().parse().unwrap();
+    let number = |name: String| name.strip_suffix(".hints")?.parse().ok();
     let mut others: Vec<u32> = names
-        .map(|entry| number(entry.unwrap().file_name().into_string().unwrap()))
+        .filter_map(|entry| number(entry.unwrap().file_name().into_string().unwrap()))
         .filter(|number| *number != pid)
         .collect();
     let said = |pid: &u32| Page::read(hints.path(), *pid).used().to_vec();
@@ -144,7 +145,7 @@ fn a_forked_process_has_a_file_of_its_own() {
 }
 
 #[test]
-fn an_executed_program_begins_anew_and_the_lock_says_whose_the_file_is() {
+fn an_executed_program_begins_anew_and_the_lock_says_whose_the_page_is() {
     let (pid, hints) = probe("shared", "executes");
     assert_eq!(Page::read(hints.path(), pid).used(), [row([2, 0, 0, 0, 0, 2, pid])]);
 }
@@ -176,7 +177,15 @@ fn after_the_first_a_call_makes_no_system_call() {
 fn where_nobody_listens_nothing_happens() {
     let folder = tempfile::tempdir().unwrap();
     let long = "x".repeat(5000);
-    for hints in [None, Some(folder.path().join("missing")), Some(long.into())] {
+    let abandoned = tempfile::tempdir().unwrap();
+    drop(std::os::unix::net::UnixListener::bind(abandoned.path().join("socket")).unwrap());
+    let folders = [
+        None,
+        Some(folder.path().join("missing")),
+        Some(abandoned.path().into()),
+        Some(long.into()),
+    ];
+    for hints in folders {
         let mut command = Command::new(built().join("shared"));
         command
             .arg("silent")
@@ -185,6 +194,44 @@ fn where_nobody_listens_nothing_happens() {
         ended(command.envs(hints.map(|hints| ("LOP_HINT_DIR", hints))));
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+/// An empty file, one that is no page, pages that promise more than there is, a page of records of another size, and no answer at all.
+#[test]
+fn what_is_no_page_is_not_used() {
+    let word = |words: &[u32]| words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
+    let page = |words: &[u32], bytes: usize| {
+        let mut page = word(words);
+        page.resize(bytes, 0);
+        page
+    };
+    let answers = [
+        Some(Vec::new()),
+        Some(vec![b'x'; 4096]),
+        Some(page(&[0x6870_6f6c, 2, 64, 64], 4096)),
+        Some(page(&[0x6870_6f6c, 2, 64, u32::MAX], 4096)),
+        Some(page(&[0x6870_6f6c, 2, 128, 8], 4096)),
+        Some(page(&[0x6870_6f6c, 1, 64, 8], 4096)),
+        None,
+    ];
+    for answer in answers {
+        let hints = tempfile::tempdir().unwrap();
+        let listener = std::os::unix::net::UnixListener::bind(hints.path().join("socket")).unwrap();
+        let path = hints.path().join("page");
+        std::fs::write(&path, answer.as_deref().unwrap_or_default()).unwrap();
+        let file = std::fs::File::options().read(true).write(true).open(&path).unwrap();
+        let answers = answer.is_some();
+        let server = std::thread::spawn(move || {
+            let (connection, _) = listener.accept().unwrap();
+            if answers {
+                send(&connection, &file);
+            }
+        });
+        let mut command = Command::new(built().join("shared"));
+        ended(command.arg("silent").env("LOP_HINT_DIR", hints.path()));
+        server.join().unwrap();
+        assert_eq!(std::fs::read(path).unwrap(), answer.unwrap_or_default());
+    }
 }
 
 /// Names of functions in this text.
@@ -249,6 +296,7 @@ fn the_header_is_c_and_c_plus_plus() {
 #[test]
 fn the_python_module_makes_the_same_calls() {
     let hints = tempfile::tempdir().unwrap();
+    listen(hints.path());
     let mut python = Command::new("python3");
     python
         .arg(folder().join("tests/module.py"))

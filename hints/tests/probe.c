@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 /*
- * probe MODE: gives hints and ends at once, so that the file of the process stays as it is then. What only the process
+ * probe MODE: gives hints and ends at once, so that the page of the process stays as it is then. What only the process
  * can see it checks itself: a failed check ends it with a message.
  */
 
@@ -203,7 +203,7 @@ static void executed(void)
 	CHECK(holder() == getpid());
 }
 
-/* Standard input is closed: the next file that the program opens must be its own. */
+/* Standard input is closed: the next file that the program opens takes its number. */
 static void closed(void)
 {
 	close(0);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The structure of each load.
 
+#[path = "../../../hints/tests/common/mod.rs"]
+mod listener;
+
 use lop_loads_check::{counts, end_with_hints, run};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -88,30 +91,25 @@ fn registration_is_split_as_compiled_or_as_asked() {
     assert_eq!(counts(&other, "threads", "iterations"), [3, 0, 1]);
 }
 
-/// Words of a record: length 2, thread 6. Threads that have ended leave the length behind.
+/// Threads that have ended leave the length behind.
 #[test]
 fn threads_declare_their_lengths_by_the_library() {
     let hints = tempfile::tempdir().unwrap();
+    listener::listen(hints.path());
     let arguments = ["--iteration-instructions", "1e5", "--split", "9,9,9"];
     let ended = end_with_hints("registration", &arguments, Some(hints.path()));
     assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
-    let mut files = std::fs::read_dir(hints.path()).unwrap();
-    let page = std::fs::read(files.next().unwrap().unwrap().path()).unwrap();
-    assert!(files.next().is_none());
-    let word = |record: usize, n: usize| {
-        page[64 * record + 4 * n..][..4]
-            .try_into()
-            .map(u32::from_ne_bytes)
-            .unwrap()
-    };
-    let nr_used = word(0, 4) as usize;
-    assert!(
-        (2..=4).contains(&nr_used),
-        "the first thread and one to three others: {nr_used}"
-    );
-    for record in 2..=nr_used {
-        assert_eq!((word(record, 2), word(record, 6)), (9, 0));
-    }
+    let names = std::fs::read_dir(hints.path()).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let pids: Vec<u32> = names
+        .filter_map(|name| name.strip_suffix(".hints")?.parse().ok())
+        .collect();
+    assert_eq!(pids.len(), 1);
+    let page = listener::Page::read(hints.path(), pids[0]);
+    let (first, others) = page.used().split_first().unwrap();
+    assert_eq!((first[2], first[6]), (0, pids[0]));
+    assert!((1..=3).contains(&others.len()));
+    assert!(others.iter().all(|record| (record[2], record[6]) == (9, 0)));
 }
 
 fn half_sequential(waiting: &str, spin_us: &str) -> Value {

@@ -152,7 +152,7 @@ fn a_policy_that_makes_plans_tells_what_it_goes_by() {
         "lost by affinity: ",
         "plan: ",
         "(--intensity)",
-        "declared (a record in $LOP_HINT_DIR)",
+        "declared (by liblopsided)",
     ] {
         assert!(said.contains(part), "no '{part}' in: {said}");
     }
