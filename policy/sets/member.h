@@ -83,8 +83,8 @@ lop_subprog s32 lop_earliest(const struct lop_cpus *candidates lop_nonnull, cons
 /*
  * Which core joins. Reserved cores do not, and isolated ones only if `within` has no others. Each of these preferences
  * counts only if some candidate meets it:
- *     1. not a green core, for the high set; where tasks are paced (pace.h), not a home
- *     2. not in a memory domain that is off
+ *     1. not in a memory domain that is off
+ *     2. not a green core, for the high set; where tasks are paced (pace.h), not a home
  *     3. not the sibling of the reserved CPU, whose slow clock it shares
  *     4. not too hot
  *     5. no SMT sibling in the high set: a sibling adds a quarter of a core and slows the other, so it costs time that no
@@ -105,14 +105,14 @@ lop_subprog s32 lop_joiner(const struct lop_sched *s lop_nonnull, struct lop_wor
 	lop_cpus_drop(candidates, &s->set[LOP_HIGH].cpus);
 	if (lop_has_reserved(s))
 		lop_cpus_drop(candidates, &s->reserved.cpus);
+	if (lop_has_domains(s))
+		lop_cpus_avoid(candidates, &s->off);
 	if (set == LOP_GREEN)
 		lop_cpus_drop(candidates, &s->set[LOP_GREEN].cpus);
 	else if (lop_has_green(s))
 		lop_cpus_avoid(candidates, lop_has_pace(s) ? &s->set[LOP_GREEN].pinned : &s->set[LOP_GREEN].cpus);
 	if (lop_cpus_empty(candidates))
 		return LOP_NONE;
-	if (lop_has_domains(s))
-		lop_cpus_avoid(candidates, &s->off);
 	if (lop_has_reserved(s))
 		lop_cpus_avoid(candidates, &s->reserved.beside);
 	if (lop_has_sensors(s))

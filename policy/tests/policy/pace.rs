@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Work that a clock paces: how it is found, where it runs, and when it goes back.
 
-use crate::bench::{config, flat, point, Asked, Bench, HOLD, MS, S, US};
-use lop_policy::{hint_flags, rules, Config, CpuPlace, Point, Set};
+use crate::bench::{config, domains_of_two, flat, point, Asked, Bench, HOLD, MS, S, US};
+use lop_policy::{hint_flags, rules, Config, CpuPlace, Domains, Point, Set};
 
 /// Two kinds. The fast one: 1000 permille for 16 W, 500 for 5 W. The slow one: 400 for 2 W, 200 for 0.8 W. Asleep they draw
 /// nothing. By energy per work: 0.8/0.2 = 4, 2/0.4 = 5, 5/0.5 = 10, 16.
@@ -367,6 +367,30 @@ fn homes_give_way_where_all_cores_are_wanted() {
     assert_eq!((bench.green(), bench.size()), (vec![], 4));
     bench.wake(id);
     assert_eq!((home(&bench, id), bench.policy.active(Set::High)), (None, 5));
+}
+
+/// Two CPUs are on, one of them a home, and two ordinary tasks want both: the home becomes high, and no CPU of the domain that is
+/// off, which would have to leave at once.
+#[test]
+fn a_home_gives_way_before_a_domain_that_is_off() {
+    let gathered = Config {
+        spare: 0,
+        domains: Domains::Gather,
+        ..config()
+    };
+    let mut bench = Bench::new(4, gathered.with_ladder(&points()[..2]), domains_of_two);
+    let now_ns = bench.now();
+    bench.policy.set_domain_on(&mut bench.world, 1, false, now_ns);
+    let id = bench.task();
+    cycles(&mut bench, id, 12, MS, 10 * MS);
+    assert!(home(&bench, id).is_some());
+    bench.pass(2 * S);
+    assert_eq!(bench.size(), 0);
+    let promotions = bench.policy.membership.promotions;
+    let others = bench.tasks(2);
+    bench.wake_all(&others);
+    assert_eq!((bench.high(), bench.green()), (vec![0, 1], vec![]));
+    assert_eq!(bench.policy.membership.promotions, promotions + 2);
 }
 
 /// The last task of a home closes it, and the core leaves the green set T_hold later.
