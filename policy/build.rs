@@ -20,15 +20,17 @@ const CALLED: &str = "
     spread gather predicted_edp specialise plan_threads is_wanted gains_more
     set_domain set_domain_on wants_domain end_plans go_to
     list_threads listed_left least_gain work_ns put_on_list
+    count_arrived is_better_place
 ";
 /// Prefixes dropped from enum constants.
-const PREFIXES: [&str; 8] = [
+const PREFIXES: [&str; 9] = [
     "LOP_GREEN_WORK_",
     "LOP_GOAL_",
     "LOP_DOMAINS_",
     "LOP_SIZE_",
     "LOP_RESERVE_",
     "LOP_MEMORY_",
+    "LOP_NODE_",
     "LOP_NEXT_",
     "LOP_",
 ];
@@ -93,7 +95,7 @@ fn main() {
         .allowlist_type("lop_.*")
         .allowlist_var("LOP_.*")
         .allowlist_function(format!("lop_({called})"))
-        .rustified_enum("lop_(set|sizing|goal|green_work|domains|reserve|policy|memory_class|next|found)")
+        .rustified_enum("lop_(set|sizing|goal|green_work|domains|reserve|policy|memory_class|node_state|next|found)")
         .constified_enum_module(format!("lop_({})", FLAGS.join("|")))
         .wrap_static_fns(true)
         .wrap_static_fns_path(out.join("called.c"))

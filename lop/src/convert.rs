@@ -4,8 +4,8 @@
 use lop_report::{
     Beside, Bounds, Cell, Class, Interval, PointValue, Price, Relative, Report, RunResult, Variation, VariedVerdict,
 };
-use lop_simulator::experiment::{self, Experiment, PolicyResult, Study};
-use lop_simulator::PolicyChoice;
+use lop_simulator::experiment::{self, Experiment, Half, Measures, PolicyResult, Study};
+use lop_simulator::{fleet, PolicyChoice};
 use std::collections::BTreeMap;
 
 /// The simulator has no meter: all its energies come from the machine's power model.
@@ -14,7 +14,7 @@ pub const ENERGY_SOURCE: &str = "modelled";
 pub fn report(experiment: &Experiment, study: Study) -> Report {
     Report {
         title: experiment.id.clone(),
-        description: description(experiment),
+        description: description(&experiment.title, &experiment.description),
         machine: study.machines.join(", "),
         workload: study.workloads.join(", "),
         energy_source: ENERGY_SOURCE.into(),
@@ -82,44 +82,91 @@ fn points(point: Vec<(String, experiment::PointValue)>) -> BTreeMap<String, Poin
         .collect()
 }
 
-fn description(experiment: &Experiment) -> String {
-    match (experiment.title.as_str(), experiment.description.as_str()) {
+fn description(title: &str, description: &str) -> String {
+    match (title, description) {
         (title, "") => title.to_string(),
         ("", description) => description.to_string(),
         (title, description) => format!("{title}. {description}"),
     }
 }
 
+/// Times are mean responses.
+pub fn fleet_report(experiment: &fleet::Experiment, results: fleet::Results) -> Report {
+    let of_points = results.results.chunks(experiment.policies.len());
+    let with_first = of_points.flat_map(|results| results.iter().map(|result| (result, &results[0].mean)));
+    Report {
+        title: experiment.id.clone(),
+        description: description(&experiment.title, &experiment.description),
+        machine: results.machines.join(", "),
+        workload: "applications that arrive".into(),
+        energy_source: ENERGY_SOURCE.into(),
+        seed: experiment.seed,
+        runs: experiment.runs,
+        results: with_first.map(|(result, first)| fleet_result(result, first)).collect(),
+        cells: Vec::new(),
+        variations: Vec::new(),
+        published: Vec::new(),
+        trace: None,
+    }
+}
+
+fn fleet_result(result: &fleet::PolicyResult, first: &Measures) -> RunResult {
+    let mean = &result.mean;
+    let relative = Relative {
+        time: mean.time_s / first.time_s,
+        system_energy: mean.system_energy_j / first.system_energy_j,
+        edp: mean.edp_js / first.edp_js,
+    };
+    RunResult {
+        policy: result.policy.to_string(),
+        point: points(result.point.clone()),
+        counters: result.counters.clone(),
+        ..measured(mean, relative, &result.bounds, result.ci95.as_ref())
+    }
+}
+
 fn result(result: PolicyResult) -> RunResult {
+    let relative = Relative {
+        time: result.relative_time,
+        system_energy: result.relative_system_energy,
+        edp: result.relative_edp,
+    };
     RunResult {
         policy: result.policy.to_string(),
         point: points(result.point),
-        time_s: result.mean.time_s,
-        cpu_energy_j: result.mean.cpu_energy_j,
-        system_energy_j: result.mean.system_energy_j,
-        system_power_w: result.mean.system_power_w,
-        edp_js: result.mean.edp_js,
-        relative: Relative {
-            time: result.relative_time,
-            system_energy: result.relative_system_energy,
-            edp: result.relative_edp,
-        },
-        bounds: Bounds {
-            time_s: result.bounds.time_s,
-            system_energy_j: result.bounds.system_energy_j,
-        },
-        energy_source: ENERGY_SOURCE.into(),
         counters: result.counters,
-        ci95: result.ci95.map(|half| Interval {
-            time_s: half.time_s,
-            system_energy_j: half.system_energy_j,
-            edp_js: half.edp_js,
-        }),
         class: result.class.map(|class| Class {
             name: class.name.to_string(),
             loss: class.loss,
             deviation: class.deviation,
         }),
+        ..measured(&result.mean, relative, &result.bounds, result.ci95.as_ref())
+    }
+}
+
+/// Without a name, a point and counters.
+fn measured(mean: &Measures, relative: Relative, bounds: &lop_simulator::Bounds, ci95: Option<&Half>) -> RunResult {
+    RunResult {
+        policy: String::new(),
+        point: BTreeMap::new(),
+        time_s: mean.time_s,
+        cpu_energy_j: mean.cpu_energy_j,
+        system_energy_j: mean.system_energy_j,
+        system_power_w: mean.system_power_w,
+        edp_js: mean.edp_js,
+        relative,
+        bounds: Bounds {
+            time_s: bounds.time_s,
+            system_energy_j: bounds.system_energy_j,
+        },
+        energy_source: ENERGY_SOURCE.into(),
+        counters: serde_json::Map::new(),
+        ci95: ci95.map(|half| Interval {
+            time_s: half.time_s,
+            system_energy_j: half.system_energy_j,
+            edp_js: half.edp_js,
+        }),
+        class: None,
     }
 }
 

@@ -8,7 +8,8 @@ use crate::{convert, interrupt, progress, replayed, terminal, timeline};
 use clap::Args;
 use lop_report::published::{self, ComparedTable, Table};
 use lop_report::{Report, ReportError, Room, Timeline};
-use lop_simulator::experiment::{self, Experiment, RunControl, MAX_RUNS};
+use lop_simulator::experiment::{self, Any, Experiment, RunControl, MAX_RUNS};
+use lop_simulator::fleet;
 use serde_json::{Map, Value};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -76,10 +77,10 @@ impl Files {
     }
 
     /// An output may not replace an input: no TOML file at all, and no machine or workload of the experiments.
-    fn spare_inputs(&self, experiments: &[Experiment]) -> Result<(), Failure> {
+    fn spare_inputs(&self, experiments: &[Any]) -> Result<(), Failure> {
         let read = |file: &OutputFile| {
             let is_toml = file.shown.exists() && file.shown.extension().is_some_and(|e| e == "toml");
-            let targets = experiments.iter().flat_map(|e| [&e.machine.target, &e.workload.target]);
+            let targets = experiments.iter().filter_map(of_machine).flat_map(|e| [&e.machine.target, &e.workload.target]);
             is_toml || targets.map(Path::new).any(|target| file.is(target))
         };
         match self.html.iter().chain(&self.perfetto).find(|file| read(file)) {
@@ -103,7 +104,7 @@ impl Files {
 ///
 /// # Errors
 /// Whatever stops an experiment or an output. No file is written then.
-pub fn run(mut experiments: Vec<Experiment>, published: &[Table], options: &StudyOptions) -> Result<(), Failure> {
+pub fn run(mut experiments: Vec<Any>, published: &[Table], options: &StudyOptions) -> Result<(), Failure> {
     let several = experiments.len() > 1;
     let files = Files::check(options)?;
     files.spare_inputs(&experiments)?;
@@ -112,6 +113,13 @@ pub fn run(mut experiments: Vec<Experiment>, published: &[Table], options: &Stud
     let mut timelines = Vec::new();
     let budget = events_per_timeline(&experiments);
     for experiment in &mut experiments {
+        let experiment = match experiment {
+            Any::Machine(experiment) => experiment,
+            Any::Fleet(experiment) => {
+                reports.push(simulate_fleet(experiment, options, cancelled)?);
+                continue;
+            }
+        };
         let trace = replayed::of_workload(&experiment.workload.target)?;
         let mut report = simulate(experiment, options, cancelled)?;
         report.published = beside(published, &experiment.id, Some(&report))?;
@@ -130,8 +138,17 @@ pub fn run(mut experiments: Vec<Experiment>, published: &[Table], options: &Stud
     terminal::print(&text)
 }
 
-fn events_per_timeline(experiments: &[Experiment]) -> usize {
-    let timelines: usize = experiments.iter().map(|experiment| experiment.policies.len()).sum();
+fn of_machine(experiment: &Any) -> Option<&Experiment> {
+    match experiment {
+        Any::Machine(experiment) => Some(experiment),
+        Any::Fleet(_) => None,
+    }
+}
+
+/// A fleet has no timelines.
+fn events_per_timeline(experiments: &[Any]) -> usize {
+    let on_machines = experiments.iter().filter_map(of_machine);
+    let timelines: usize = on_machines.map(|experiment| experiment.policies.len()).sum();
     EVENTS_PER_TIMELINE.min(EVENTS_PER_REPORT / timelines.max(1))
 }
 
@@ -158,6 +175,24 @@ pub fn agreement(published: &[Table], studies: &[&str], whole: bool, options: &S
         tables.extend(compared.into_iter().map(|table| (study.to_string(), table)));
     }
     terminal::print(&published::agreement(&tables, whole))
+}
+
+fn simulate_fleet(
+    experiment: &mut fleet::Experiment,
+    options: &StudyOptions,
+    cancelled: &AtomicBool,
+) -> Result<Report, Failure> {
+    experiment.seed = options.seed.unwrap_or(experiment.seed);
+    experiment.runs = options.runs.unwrap_or(experiment.runs);
+    let bar = progress::bar(&experiment.id, experiment.nr_simulations());
+    let control = RunControl {
+        threads: options.threads,
+        progress: &|done| bar.set_position(done as u64),
+        cancelled,
+    };
+    let results = experiment.run(&control);
+    bar.finish_and_clear();
+    Ok(convert::fleet_report(experiment, results?))
 }
 
 fn simulate(experiment: &mut Experiment, options: &StudyOptions, cancelled: &AtomicBool) -> Result<Report, Failure> {

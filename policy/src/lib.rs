@@ -4,6 +4,7 @@
 //! All types are those of the headers. An adapter owns a [`Policy`], implements [`Env`], and reports each event
 //! through a [`PolicyHandle`].
 
+mod arrive;
 mod callbacks;
 mod described;
 mod names;
@@ -16,6 +17,7 @@ mod ffi {
     include!(concat!(env!("OUT_DIR"), "/headers.rs"));
 }
 
+pub use arrive::{DomainLoad, Fit, NodeState};
 pub use callbacks::Env;
 pub use described::CpuPlace;
 pub use ffi::{

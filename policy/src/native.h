@@ -14,6 +14,7 @@
 void lop_broken(const char *what, const char *file, u32 line);
 #define lop_assert(holds) ((holds) ? (void)0 : lop_broken(#holds, __FILE__, __LINE__))
 
+#include "arrive.h"
 #include "auto.h"
 #include "lopsided.h"
 #include "plan.h"

@@ -78,12 +78,14 @@ impl Scales {
 }
 
 /// The table of results at these points. `point_name`: the swept name that becomes the first column, its value written once a
-/// point. There is a column of mean responses where there are any, and one with the source of energy where it is not the report's own for every row.
+/// point. There is a column of mean responses where there are any, those of a fleet where the results are of one, and one with the source of energy where
+/// it is not the report's own for every row.
 pub(crate) fn results_grid(report: &Report, groups: &[PointGroup], point_name: Option<&str>) -> Grid {
     let results: Vec<&RunResult> = groups.iter().flat_map(|g| g.results.iter().copied()).collect();
     let scales = Scales::fit(&results);
     let several_sources = results.iter().any(|r| r.energy_source != report.energy_source);
     let responses = results.iter().any(|r| response_s(r).is_some());
+    let fleet = results.iter().any(|r| is_of_fleet(r));
     let mut rows = Vec::new();
     for group in groups {
         for (index, result) in group.results.iter().enumerate() {
@@ -96,6 +98,9 @@ pub(crate) fn results_grid(report: &Report, groups: &[PointGroup], point_name: O
             if responses {
                 row.push(response_s(result).map_or_else(|| "-".to_string(), |s| format!("{:.2}", s * 1e3)));
             }
+            if fleet {
+                row.extend(fleet_cells(result));
+            }
             if several_sources {
                 row.push(result.energy_source.clone());
             }
@@ -104,6 +109,9 @@ pub(crate) fn results_grid(report: &Report, groups: &[PointGroup], point_name: O
     }
     let mut columns = columns(&scales, point_name);
     columns.extend(responses.then(|| Column::number("response", "mean, ms")));
+    if fleet {
+        columns.extend(fleet_columns());
+    }
     columns.extend(several_sources.then(|| Column::text("energy from")));
     Grid { columns, rows }
 }
@@ -140,6 +148,33 @@ fn cells(result: &RunResult, scales: &Scales) -> Vec<String> {
         format!("{:.3}", result.relative.edp),
         distance(result.time_s, result.bounds.time_s),
         distance(result.system_energy_j, result.bounds.system_energy_j),
+    ]
+}
+
+/// Its times are mean responses, and its counters say how slow applications were.
+pub(crate) fn is_of_fleet(result: &RunResult) -> bool {
+    result.counters.contains_key("worst_slowdown")
+}
+
+fn fleet_columns() -> [Column; 4] {
+    [
+        Column::number("slowdown", "worst"),
+        Column::number("late", "%"),
+        Column::number("waited", "longest, s").rank(2),
+        Column::number("machines", "on, mean").rank(1),
+    ]
+}
+
+fn fleet_cells(result: &RunResult) -> [String; 4] {
+    let cell = |name: &str, scale: f64, digits: usize| {
+        let value = result.counters.get(name).and_then(serde_json::Value::as_f64);
+        value.map_or_else(|| "-".to_string(), |value| format!("{:.digits$}", scale * value))
+    };
+    [
+        cell("worst_slowdown", 1.0, 3),
+        cell("late_share", 100.0, 1),
+        cell("longest_wait_s", 1.0, 0),
+        cell("machines_on", 1.0, 1),
     ]
 }
 

@@ -4,7 +4,7 @@
 use crate::applications::applications_text;
 use crate::cells::{beside_grid, cells_grid, judgement, legend};
 use crate::classes::classes_text;
-use crate::grid::{results_grid, OVER_BOUND, RELATIVE};
+use crate::grid::{is_of_fleet, results_grid, OVER_BOUND, RELATIVE};
 use crate::model::{Replayed, Report};
 use crate::page::{Page, Room};
 use crate::published::published_text;
@@ -121,6 +121,9 @@ pub(crate) fn setting(report: &Report) -> String {
     )
 }
 
+const OF_FLEET: &str = "Time is the mean response, waiting included. Slowdown is running time over time alone in an idle memory domain; late are those that \
+    take more than 5 % longer.";
+
 /// What the columns leave unsaid. `shows`: whether there are columns of this unit.
 pub(crate) fn footnote(report: &Report, merged: &Report, shows: impl Fn(&str) -> bool) -> Vec<String> {
     let of_point = match points(report).len() {
@@ -135,6 +138,9 @@ pub(crate) fn footnote(report: &Report, merged: &Report, shows: impl Fn(&str) ->
         of_columns += " Bound: what no schedule can beat.";
     }
     let mut lines = vec![of_columns];
+    if report.results.iter().any(is_of_fleet) {
+        lines.push(OF_FLEET.to_string());
+    }
     if report.results.iter().any(|r| r.ci95.is_some()) {
         let runs = report.runs;
         lines.push(format!(

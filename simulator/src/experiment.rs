@@ -15,12 +15,14 @@ mod setting;
 pub mod suggest;
 mod vary;
 
-pub use builtin::{builtin_names, builtin_text, load, load_builtin};
+pub use builtin::{builtin_names, builtin_text, load_builtin, open, open_builtin, Any};
 pub use classes::{Class, ClassName};
 pub use judge::{Cell, Price, NEARLY_AS_FAST, NEARLY_LOWEST_EDP};
+pub(crate) use merge::{mean_bounds, merge_counters};
 pub use merge::{Half, Measures};
 pub use read::read;
 pub use resolve::{open_machine, open_workload};
+pub(crate) use run::pool;
 pub use run::{record, run, ExperimentError, PolicyResult, Recorded, RunControl, Study};
 pub use setting::{Origin, PolicyKey, Setting, SettingKey};
 pub use vary::{Variation, Verdict, CHANGED};

@@ -8,6 +8,7 @@ mod clocks;
 mod contention;
 mod engine;
 pub mod experiment;
+pub mod fleet;
 mod homes;
 pub mod outcome;
 mod power;

@@ -7,7 +7,7 @@ use crate::study::{self, StudyOptions};
 use crate::suggested::Suggested;
 use clap::Args;
 use lop_report::published::{self, Table};
-use lop_simulator::experiment::{self, Experiment};
+use lop_simulator::experiment::{self, Any};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -80,13 +80,16 @@ fn published_studies<'a>(published: &'a [Table], ids: &[String], all: bool) -> R
 
 fn list(format: TableFormat) -> Result<(), Failure> {
     let entry = |id: &str| {
-        let experiment = experiment::load_builtin(id)?;
+        let (title, description) = match experiment::open_builtin(id)? {
+            Any::Machine(experiment) => (experiment.title, experiment.description),
+            Any::Fleet(experiment) => (experiment.title, experiment.description),
+        };
         Ok(Entry {
-            text: format!("{}. {}", experiment.title, experiment.description),
+            text: format!("{title}. {description}"),
             facts: vec![
                 ("id", id.into()),
-                ("title", experiment.title.into()),
-                ("description", experiment.description.into()),
+                ("title", title.into()),
+                ("description", description.into()),
             ],
         })
     };
@@ -95,7 +98,7 @@ fn list(format: TableFormat) -> Result<(), Failure> {
 }
 
 /// Each id once, in the order given.
-fn chosen(ids: &[String]) -> Result<Vec<Experiment>, Failure> {
+fn chosen(ids: &[String]) -> Result<Vec<Any>, Failure> {
     let mut names: Vec<&str> = Vec::new();
     for id in ids {
         let named = if id == "all" {
@@ -111,13 +114,14 @@ fn chosen(ids: &[String]) -> Result<Vec<Experiment>, Failure> {
     }
     names
         .into_iter()
-        .map(|name| experiment::load_builtin(name).map_err(Failure::from))
+        .map(|name| experiment::open_builtin(name).map_err(Failure::from))
         .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lop_simulator::experiment::Experiment;
     use lop_report::published::Point;
     use lop_report::PointValue;
 

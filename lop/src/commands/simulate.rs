@@ -10,7 +10,8 @@ use crate::study::{self, StudyOptions};
 use crate::suggested::{self, Suggested};
 use clap::Args;
 use lop_policy::Named;
-use lop_simulator::experiment::{self, Experiment, Reference, Setting};
+use lop_simulator::experiment::{self, Any, Experiment, Reference, Setting};
+use lop_simulator::fleet;
 use lop_simulator::workload;
 use std::path::{Path, PathBuf};
 
@@ -101,9 +102,10 @@ fn trace_target(path: &Path) -> String {
     }
 }
 
-fn experiment(arguments: &Arguments) -> Result<Experiment, Failure> {
-    let base = match &arguments.experiment {
-        Some(name) => experiment::load(name)?,
+fn experiment(arguments: &Arguments) -> Result<Any, Failure> {
+    let base = match arguments.experiment.as_deref().map(experiment::open).transpose()? {
+        Some(Any::Fleet(fleet)) => return with_fleet(fleet, arguments).map(Any::Fleet),
+        Some(Any::Machine(experiment)) => experiment,
         None => plain(),
     };
     let trace = arguments.trace.as_deref().map(trace_target);
@@ -119,7 +121,26 @@ fn experiment(arguments: &Arguments) -> Result<Experiment, Failure> {
     for setting in &arguments.settings {
         experiment.add_setting(Setting::from_argument(setting)?)?;
     }
-    Ok(experiment)
+    Ok(Any::Machine(experiment))
+}
+
+/// What arrives at a fleet is said by keys of its own, so it takes no workload.
+fn with_fleet(mut fleet: fleet::Experiment, arguments: &Arguments) -> Result<fleet::Experiment, Failure> {
+    if arguments.workload.is_some() || arguments.trace.is_some() {
+        let message = format!("--workload, --trace: experiment '{}' is about a fleet, at which applications arrive", fleet.id);
+        return Err(Failure::new(BAD_INPUT, message).hint("change what arrives by --set fleet.KEY=VALUE"));
+    }
+    if let Some(machine) = &arguments.machine {
+        fleet.set_machine(machine)?;
+    }
+    if !arguments.policy.is_empty() {
+        fleet.set_policies(&arguments.policy)?;
+    }
+    for setting in &arguments.settings {
+        let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
+        fleet.set(key, value)?;
+    }
+    Ok(fleet)
 }
 
 /// Without an experiment file.

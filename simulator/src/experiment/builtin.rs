@@ -2,10 +2,11 @@
 //! The experiments that ship with the program.
 
 use super::{folder_of, is_path, read, suggest, Experiment, Origin};
+use crate::fleet;
 use lop_machine::{input, InputError};
 use std::path::Path;
 
-const BUILTIN: [(&str, &str); 20] = [
+const BUILTIN: [(&str, &str); 21] = [
     (
         "recorded-build",
         include_str!("../../../data/experiments/recorded-build.toml"),
@@ -63,6 +64,7 @@ const BUILTIN: [(&str, &str); 20] = [
         "power-domains",
         include_str!("../../../data/experiments/power-domains.toml"),
     ),
+    ("fleet", include_str!("../../../data/experiments/fleet.toml")),
     (
         "reserved-core",
         include_str!("../../../data/experiments/reserved-core.toml"),
@@ -91,13 +93,39 @@ pub fn builtin_text(name: &str) -> Option<&'static str> {
     BUILTIN.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
+/// An experiment on one machine, or on a fleet of machines: its file has a table `[fleet]`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Any {
+    Machine(Experiment),
+    Fleet(fleet::Experiment),
+}
+
+impl Any {
+    fn read(file: &str, text: &str, folder: Option<&Path>) -> Result<Self, InputError> {
+        match fleet::Experiment::is_one(text) {
+            true => fleet::Experiment::read(file, text, folder).map(Self::Fleet),
+            false => read(file, text, folder).map(Self::Machine),
+        }
+    }
+
+    fn of_machine(self) -> Result<Experiment, InputError> {
+        match self {
+            Self::Machine(experiment) => Ok(experiment),
+            Self::Fleet(fleet) => {
+                let message = "is about a fleet, expected an experiment on one machine";
+                Err(Origin::option(&fleet.id).error(message))
+            }
+        }
+    }
+}
+
 /// A built-in experiment by its id.
 ///
 /// # Errors
 /// No such id. The message names the nearest one and all known ones.
-pub fn load_builtin(id: &str) -> Result<Experiment, InputError> {
+pub fn open_builtin(id: &str) -> Result<Any, InputError> {
     match builtin_text(id) {
-        Some(text) => read(&format!("{id}.toml"), text, None),
+        Some(text) => Any::read(&format!("{id}.toml"), text, None),
         None => Err(Origin::option("experiment").error(suggest::unknown("experiment", id, &builtin_names()))),
     }
 }
@@ -106,10 +134,10 @@ pub fn load_builtin(id: &str) -> Result<Experiment, InputError> {
 ///
 /// # Errors
 /// Unknown id, unreadable file, or an error of [`read`].
-pub fn load(name_or_path: &str) -> Result<Experiment, InputError> {
+pub fn open(name_or_path: &str) -> Result<Any, InputError> {
     if !is_path(name_or_path) {
         return match builtin_text(name_or_path) {
-            Some(_) => load_builtin(name_or_path),
+            Some(_) => open_builtin(name_or_path),
             None => Err(Origin::option("experiment").error(suggest::unknown_or_path(
                 "experiment",
                 name_or_path,
@@ -118,7 +146,15 @@ pub fn load(name_or_path: &str) -> Result<Experiment, InputError> {
         };
     }
     let path = Path::new(name_or_path);
-    read(name_or_path, &input::read_text(path)?, Some(&folder_of(path)))
+    Any::read(name_or_path, &input::read_text(path)?, Some(&folder_of(path)))
+}
+
+/// As [`open_builtin`], on one machine.
+///
+/// # Errors
+/// As there, or the experiment is about a fleet.
+pub fn load_builtin(id: &str) -> Result<Experiment, InputError> {
+    open_builtin(id)?.of_machine()
 }
 
 #[cfg(test)]
@@ -145,7 +181,11 @@ mod tests {
         names.sort_unstable();
         assert_eq!(files, names);
         for name in names {
-            assert_eq!(load_builtin(name).unwrap().id, name);
+            let id = match open_builtin(name).unwrap() {
+                Any::Machine(experiment) => experiment.id,
+                Any::Fleet(experiment) => experiment.id,
+            };
+            assert_eq!(id, name);
         }
     }
 

@@ -41,7 +41,7 @@ impl Measures {
     }
 
     /// `runs` is not empty.
-    pub(super) fn mean(runs: &[Self]) -> Self {
+    pub(crate) fn mean(runs: &[Self]) -> Self {
         Self {
             time_s: mean(runs.iter().map(|m| m.time_s)),
             cpu_energy_j: mean(runs.iter().map(|m| m.cpu_energy_j)),
@@ -54,7 +54,7 @@ impl Measures {
 
 impl Half {
     /// `None` for a single run.
-    pub(super) fn of(runs: &[Measures]) -> Option<Self> {
+    pub(crate) fn of(runs: &[Measures]) -> Option<Self> {
         let half = |values: Vec<f64>| confidence_half_width(&values);
         Some(Self {
             time_s: half(runs.iter().map(|m| m.time_s).collect())?,
@@ -64,7 +64,7 @@ impl Half {
     }
 }
 
-pub(super) fn mean_bounds(runs: &[Bounds]) -> Bounds {
+pub(crate) fn mean_bounds(runs: &[Bounds]) -> Bounds {
     Bounds {
         time_s: mean(runs.iter().map(|b| b.time_s)),
         system_energy_j: mean(runs.iter().map(|b| b.system_energy_j)),
@@ -128,7 +128,7 @@ fn two_sided_probability(theta: f64, degrees: usize) -> f64 {
 
 /// Counters of several runs as one JSON object. Each number is the mean over the runs, lists and maps by element. What a run lacks, such as a frequency
 /// that it never used, counts as 0. A single run keeps its integers.
-pub(super) fn merge_counters(runs: Vec<Value>) -> Map<String, Value> {
+pub(crate) fn merge_counters(runs: Vec<Value>) -> Map<String, Value> {
     let merged = if runs.len() == 1 {
         runs.into_iter().next()
     } else {

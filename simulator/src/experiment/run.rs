@@ -210,7 +210,7 @@ fn no_eas_in_words(point: &Point) -> Option<String> {
     (!crate::engine::is_asymmetric(&point.machine)).then(message)
 }
 
-fn pool(control: &RunControl) -> Result<rayon::ThreadPool, ExperimentError> {
+pub(crate) fn pool(control: &RunControl) -> Result<rayon::ThreadPool, ExperimentError> {
     let threads = control.threads.map_or(0, NonZeroUsize::get);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     pool.map_err(|error| ExperimentError::Threads(error.to_string()))

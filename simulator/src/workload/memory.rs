@@ -49,6 +49,11 @@ fn parse_applications() -> Result<Applications, InputError> {
     })
 }
 
+/// Those of data/applications.toml.
+pub(crate) fn built_in_uses() -> impl Iterator<Item = &'static MemoryUse> {
+    applications().uses.values()
+}
+
 /// The uses that tasks of a file may name: its own and the built-in ones. What a file's use leaves out is taken from the built-in one of that name.
 pub(super) fn known(source: &Source, own: &IndexMap<String, Spanned<RawMemoryUse>>) -> Result<MemoryUses, InputError> {
     let mut all = read(source, own, &applications().uses)?;
@@ -108,7 +113,7 @@ fn memory_use(
 }
 
 /// Share of its time alone on the reference core for which work waits for misses. It is the m for machines without figures for their memory.
-pub(super) fn reference_share(memory_use: &MemoryUse) -> f64 {
+pub(crate) fn reference_share(memory_use: &MemoryUse) -> f64 {
     let Reference { mhz, latency_ns } = applications().reference;
     let compute_ns = memory_use.compute_ns(mhz * 1e3);
     let wait_ns = memory_use.wait_ns(latency_ns);

@@ -12,7 +12,7 @@ mod describe;
 mod draft;
 mod expand;
 mod locks;
-mod memory;
+pub(crate) mod memory;
 pub mod model;
 mod pools;
 mod quantity;
