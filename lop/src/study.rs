@@ -80,7 +80,10 @@ impl Files {
     fn spare_inputs(&self, experiments: &[Any]) -> Result<(), Failure> {
         let read = |file: &OutputFile| {
             let is_toml = file.shown.exists() && file.shown.extension().is_some_and(|e| e == "toml");
-            let targets = experiments.iter().filter_map(of_machine).flat_map(|e| [&e.machine.target, &e.workload.target]);
+            let targets = experiments
+                .iter()
+                .filter_map(of_machine)
+                .flat_map(|e| [&e.machine.target, &e.workload.target]);
             is_toml || targets.map(Path::new).any(|target| file.is(target))
         };
         match self.html.iter().chain(&self.perfetto).find(|file| read(file)) {

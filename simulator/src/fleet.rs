@@ -137,13 +137,23 @@ impl Fleet {
         setup.check()?;
         let in_use = machines.iter().take(setup.machines as usize);
         let models = in_use.map(Model::new).collect::<Result<Vec<_>, _>>()?;
-        let largest = models.iter().flat_map(|model| &model.domains).max().copied().unwrap_or(0);
+        let largest = models
+            .iter()
+            .flat_map(|model| &model.domains)
+            .max()
+            .copied()
+            .unwrap_or(0);
         if let Some(cores) = setup.cores.iter().find(|&&cores| cores > largest) {
-            return Err(format!("cores: {cores} fit into no memory domain; the largest has {largest}"));
+            return Err(format!(
+                "cores: {cores} fit into no memory domain; the largest has {largest}"
+            ));
         }
         if let Some(model) = models.iter().find(|model| model.power_w(0) < setup.off_w) {
             let idle_w = model.power_w(0);
-            return Err(format!("off_w = {}, but '{}' draws {idle_w} W idle", setup.off_w, model.name));
+            return Err(format!(
+                "off_w = {}, but '{}' draws {idle_w} W idle",
+                setup.off_w, model.name
+            ));
         }
         Ok(Self { setup, models })
     }

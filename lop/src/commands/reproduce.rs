@@ -121,9 +121,9 @@ fn chosen(ids: &[String]) -> Result<Vec<Any>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lop_simulator::experiment::Experiment;
     use lop_report::published::Point;
     use lop_report::PointValue;
+    use lop_simulator::experiment::Experiment;
 
     /// Each figure that a study computes names a policy and values of sweeps that the study has.
     #[test]

@@ -31,6 +31,7 @@ Examples:
   lop simulate --trace my-build.trace --machine i7-940 --policy linux,auto
   lop simulate --set machine.cpufreq.ondemand_period_ms=80
   lop simulate --set linux.placement=fair-class
+  lop simulate my-fleet.toml -m server-2x64 --set fleet.load=0.6
 ";
 
 /// Examples, then every policy.
@@ -42,11 +43,13 @@ fn after_help() -> String {
         _ => "",
     };
     let table = policies::table(behind);
+    let of_fleets = fleet::Policy::NAMES.map(|(name, _)| name).join(", ");
     format!(
         "{EXAMPLES}
 Policies:
 {table}  Baselines: linux:performance, linux:powersave, linux:userspace[@MHZ],
   linux:ondemand, linux:schedutil (or linux), linux:eas; pack, scatter, random.
+  Of a fleet (a file with a table [fleet], such as 'fleet'): {of_fleets}.
 Except for the baselines, policies run the same code as in the kernel, on a model of
 a machine. Results are relative to the first policy. All energies are modelled."
     )
@@ -74,7 +77,7 @@ pub struct Arguments {
     trace: Option<PathBuf>,
     #[arg(short, long, help = help_of_policy(), value_name = "A,B,..", value_delimiter = ',', value_parser = Suggested::text(lop_simulator::policy_names), hide_possible_values = true)]
     policy: Vec<String>,
-    /// Change a key: machine.KEY, workload.KEY, linux.placement, policy.{spare, hold_ms, green, heat_period_s,
+    /// Change a key: machine.KEY, workload.KEY, of a fleet fleet.KEY; linux.placement, policy.{spare, hold_ms, green, heat_period_s,
     /// reserve, power_cap_w, watts, goal}; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
@@ -127,7 +130,10 @@ fn experiment(arguments: &Arguments) -> Result<Any, Failure> {
 /// What arrives at a fleet is said by keys of its own, so it takes no workload.
 fn with_fleet(mut fleet: fleet::Experiment, arguments: &Arguments) -> Result<fleet::Experiment, Failure> {
     if arguments.workload.is_some() || arguments.trace.is_some() {
-        let message = format!("--workload, --trace: experiment '{}' is about a fleet, at which applications arrive", fleet.id);
+        let message = format!(
+            "--workload, --trace: experiment '{}' is about a fleet, at which applications arrive",
+            fleet.id
+        );
         return Err(Failure::new(BAD_INPUT, message).hint("change what arrives by --set fleet.KEY=VALUE"));
     }
     if let Some(machine) = &arguments.machine {
@@ -137,7 +143,9 @@ fn with_fleet(mut fleet: fleet::Experiment, arguments: &Arguments) -> Result<fle
         fleet.set_policies(&arguments.policy)?;
     }
     for setting in &arguments.settings {
-        let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
+        let Some((key, value)) = setting.split_once('=') else {
+            return Err(Failure::new(BAD_INPUT, format!("--set {setting}: expected KEY=VALUE")));
+        };
         fleet.set(key, value)?;
     }
     Ok(fleet)

@@ -397,6 +397,71 @@ fn reports_are_written_whole_and_only_they() {
     assert!(events.iter().filter(|event| event["ph"] == "X").count() >= 3 * 20 * 5);
 }
 
+const FLEET: &str = r#"
+id = "small"
+title = "Five machines"
+policies = ["least-allocated", "gather"]
+
+[fleet]
+machines = 5
+machine = ["opteron-2x4"]
+off_after_s = 60
+boot_s = 10
+off_w = 5
+arrivals_per_machine = 20
+load = 0.5
+intensive = 0.5
+cores = [1, 2]
+run_s = 100
+"#;
+
+#[test]
+fn a_fleet_is_simulated_and_shown_as_one() {
+    let folder = folder();
+    std::fs::write(folder.path().join("fleet.toml"), FLEET).unwrap();
+    let fleet = ["simulate", "./fleet.toml"];
+    let all = json(
+        folder.path(),
+        &[&fleet[..], &["-p", "all", "--format", "json"]].concat(),
+    );
+    let results = all["results"].as_array().unwrap();
+    let policies: Vec<_> = results.iter().map(|r| r["policy"].as_str().unwrap()).collect();
+    let known = ["least-allocated", "most-allocated", "power-only", "gather", "always-on"];
+    assert_eq!(policies, known);
+    for result in results {
+        check_bounds(result);
+        assert_eq!(result["energy_source"], "modelled");
+        assert_eq!(result["counters"]["ended"], 100);
+        let edp = result["time_s"].as_f64().unwrap() * result["system_energy_j"].as_f64().unwrap();
+        assert!((result["edp_js"].as_f64().unwrap() / edp - 1.0).abs() < 1e-12);
+    }
+    let changed = [
+        &fleet[..],
+        &["-m", "server-arm-80", "--set", "fleet.machines=2", "--html", "f.html"],
+    ]
+    .concat();
+    let text = good(folder.path(), &changed).stdout;
+    assert!(
+        text.contains("machine server-arm-80")
+            && text.contains("slowdown")
+            && text.contains("Time is the mean response"),
+        "{text}"
+    );
+    let html = std::fs::read_to_string(folder.path().join("f.html")).unwrap();
+    assert!(html.contains("slowdown") && html.contains("least-allocated"));
+    for (wrong, message) in [
+        (["-w", "bursts"], "is about a fleet"),
+        (["-p", "auto"], "unknown policy 'auto' of a fleet"),
+        (["--set", "fleet.lod=1"], "unknown field `lod`"),
+        (["--set", "policy.goal=speed"], "expected fleet.KEY or machine.KEY"),
+        (["--set", "fleet.load"], "expected KEY=VALUE"),
+    ] {
+        let answer = answer(folder.path(), &[&fleet[..], &wrong].concat());
+        assert_eq!(answer.code, 2, "{wrong:?}: {}", answer.stderr);
+        assert!(answer.stderr.contains(message), "{}", answer.stderr);
+    }
+}
+
 #[test]
 fn experiments_are_reproduced_one_or_all() {
     let folder = folder();

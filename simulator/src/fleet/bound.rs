@@ -36,7 +36,10 @@ pub(super) fn bounds(fleet: &Fleet, applications: &[Application], alone_ns: &[f6
         let each = times(fleet, application).map(|(ns, watts)| f64::from(application.cores) * ns * watts);
         each.fold(f64::INFINITY, f64::min)
     };
-    let ends = applications.iter().zip(alone_ns).map(|(a, alone_ns)| a.arrives_ns as f64 + alone_ns);
+    let ends = applications
+        .iter()
+        .zip(alone_ns)
+        .map(|(a, alone_ns)| a.arrives_ns as f64 + alone_ns);
     let end_ns = ends.fold(0.0, f64::max);
     let off_w = f64::from(fleet.setup.machines) * fleet.setup.off_w;
     Bounds {

@@ -3,7 +3,8 @@
 
 use super::{Fleet, Outcome, Policy, Setup};
 use crate::experiment::{
-    is_path, mean_bounds, merge_counters, pool, ExperimentError, Half, Measures, PointValue, RunControl, MAX_POINTS, MAX_RUNS,
+    is_path, mean_bounds, merge_counters, pool, ExperimentError, Half, Measures, PointValue, RunControl, MAX_POINTS,
+    MAX_RUNS,
 };
 use crate::Bounds;
 use lop_machine::input::{self, Override};
@@ -151,7 +152,9 @@ impl Experiment {
         let mut policies = Vec::new();
         for name in named {
             match name.parse::<Policy>() {
-                Ok(policy) if policies.contains(&policy) => return error(format!("policy '{policy}' is named twice; once is enough")),
+                Ok(policy) if policies.contains(&policy) => {
+                    return error(format!("policy '{policy}' is named twice; once is enough"))
+                }
                 Ok(policy) => policies.push(policy),
                 Err(message) => return error(message),
             }
@@ -202,7 +205,10 @@ impl Experiment {
         for sweep in &self.sweeps {
             let with = |before: &Vec<_>| {
                 let before = before.clone();
-                sweep.values.iter().map(move |value| [before.as_slice(), &[(sweep, value)]].concat())
+                sweep
+                    .values
+                    .iter()
+                    .map(move |value| [before.as_slice(), &[(sweep, value)]].concat())
             };
             chosen = chosen.iter().flat_map(with).collect();
         }
@@ -217,7 +223,12 @@ impl Experiment {
         let all: Vec<Override> = self.settings.iter().cloned().chain(swept).collect();
         let (of_fleet, of_machines): (Vec<_>, Vec<_>) = all.into_iter().partition(|o| o.key.starts_with("fleet."));
         let text = input::apply_overrides(&self.file, &self.text, &of_fleet)?;
-        let File { fleet: setup, .. } = input::parse(&self.file, &text)?;
+        // The file itself was right, so a line of it would mislead.
+        let File { fleet: setup, .. } = input::parse(&self.file, &text).map_err(|error| InputError {
+            file: "--set or a sweep".into(),
+            line: None,
+            ..error
+        })?;
         let of_machines: Vec<Override> = of_machines
             .into_iter()
             .map(|o| Override {
@@ -232,7 +243,10 @@ impl Experiment {
         let machines = setup.machine.iter().map(open).collect::<Result<Vec<Machine>, _>>()?;
         let fleet = Fleet::new(setup, &machines);
         Ok(Point {
-            labels: values.iter().map(|(sweep, value)| (sweep.point.clone(), label(value))).collect(),
+            labels: values
+                .iter()
+                .map(|(sweep, value)| (sweep.point.clone(), label(value)))
+                .collect(),
             fleet: fleet.map_err(|message| InputError::new(&self.file, message).key("fleet"))?,
         })
     }
@@ -250,7 +264,10 @@ impl Experiment {
                 return Err(ExperimentError::Cancelled);
             }
             let (cell, seed) = (index / runs, self.seed + (index % runs) as u64);
-            let (point, policy) = (&points[cell / self.policies.len()], self.policies[cell % self.policies.len()]);
+            let (point, policy) = (
+                &points[cell / self.policies.len()],
+                self.policies[cell % self.policies.len()],
+            );
             let outcome = point.fleet.simulate(policy, seed);
             (control.progress)(done.fetch_add(1, Ordering::Relaxed) + 1);
             Ok(outcome)
@@ -298,7 +315,9 @@ impl PolicyResult {
         let measures: Vec<Measures> = runs.iter().map(measures).collect();
         let bounds: Vec<Bounds> = runs.iter().map(|run| run.bounds).collect();
         // Counters are finite numbers, which JSON can always represent.
-        let counters = runs.iter().map(|run| serde_json::to_value(&run.counters).unwrap_or_default());
+        let counters = runs
+            .iter()
+            .map(|run| serde_json::to_value(&run.counters).unwrap_or_default());
         Self {
             policy,
             point,
@@ -319,3 +338,6 @@ fn measures(outcome: &Outcome) -> Measures {
         edp_js: outcome.energy_j * outcome.mean_response_s,
     }
 }
+
+#[cfg(test)]
+mod tests;

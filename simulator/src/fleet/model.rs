@@ -92,7 +92,11 @@ impl Model {
     pub fn paces(&self, solver: &mut Solver, sharing: &[(&MemoryUse, u32)], paces: &mut Vec<Pace>) {
         paces.clear();
         let Some(memory) = &self.memory else {
-            paces.extend(sharing.iter().map(|(memory_use, _)| self.pace_without_contention(memory_use)));
+            paces.extend(
+                sharing
+                    .iter()
+                    .map(|(memory_use, _)| self.pace_without_contention(memory_use)),
+            );
             return;
         };
         let khz = self.kind.opps[self.opp].khz;

@@ -51,7 +51,11 @@ impl Machine {
 
 impl Domain {
     fn seen(&self) -> Seen {
-        (self.load.capacity_permille, self.load.node, self.there.iter().map(order).collect())
+        (
+            self.load.capacity_permille,
+            self.load.node,
+            self.there.iter().map(order).collect(),
+        )
     }
     fn is_full(&self) -> bool {
         self.load.demand_permille >= self.load.capacity_permille

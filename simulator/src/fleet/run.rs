@@ -85,7 +85,9 @@ impl Placer {
             Policy::PowerOnly => Score::PowerOnly,
             Policy::Gather => {
                 let mut places = Places::default();
-                fleet.machines().for_each(|(_, model)| places.add_machine(&model.domains));
+                fleet
+                    .machines()
+                    .for_each(|(_, model)| places.add_machine(&model.domains));
                 return Self::Gather(places);
             }
         };
@@ -185,7 +187,10 @@ impl<'a> World<'a> {
             solver: Solver::default(),
             paces: Vec::new(),
             totals: Totals::default(),
-            alone_ns: applications.iter().map(|application| alone_ns(fleet, application)).collect(),
+            alone_ns: applications
+                .iter()
+                .map(|application| alone_ns(fleet, application))
+                .collect(),
         };
         for (number, (model, about)) in (0..).zip(fleet.machines()) {
             let first = world.domains.len();
@@ -327,7 +332,10 @@ impl<'a> World<'a> {
     fn place_waiting(&mut self) {
         let mut too_many = u32::MAX;
         loop {
-            let heads = self.queue.range(..too_many).filter_map(|(&cores, queue)| Some((*queue.front()?, cores)));
+            let heads = self
+                .queue
+                .range(..too_many)
+                .filter_map(|(&cores, queue)| Some((*queue.front()?, cores)));
             let Some((number, cores)) = heads.min() else { return };
             if !self.place(number) {
                 too_many = cores;
@@ -367,8 +375,12 @@ impl<'a> World<'a> {
         let domain = &mut self.domains[number as usize];
         let model = &self.fleet.models[self.machines[domain.machine as usize].model];
         let about = |running: &Running| &self.applications[running.application as usize];
-        let sharing: Vec<(&MemoryUse, u32)> =
-            domain.runs.iter().map(about).map(|application| (application.memory_use, application.cores)).collect();
+        let sharing: Vec<(&MemoryUse, u32)> = domain
+            .runs
+            .iter()
+            .map(about)
+            .map(|application| (application.memory_use, application.cores))
+            .collect();
         model.paces(&mut self.solver, &sharing, &mut self.paces);
         domain.waiting_cores = 0.0;
         for ((running, pace), (_, cores)) in domain.runs.iter_mut().zip(&self.paces).zip(&sharing) {
@@ -393,7 +405,10 @@ impl<'a> World<'a> {
             State::Off => (self.fleet.setup.off_w, 0.0),
             State::Boots => (model.power_w(1), model.power_w(1) - model.rest_w),
             State::On => {
-                let waiting: f64 = self.domains[machine.domains.clone()].iter().map(|domain| domain.waiting_cores).sum();
+                let waiting: f64 = self.domains[machine.domains.clone()]
+                    .iter()
+                    .map(|domain| domain.waiting_cores)
+                    .sum();
                 let cores_w = model.power_w(machine.busy);
                 (cores_w + model.stall_w * waiting, cores_w - model.rest_w)
             }
@@ -401,7 +416,11 @@ impl<'a> World<'a> {
         let totals = &mut self.totals;
         totals.energy += watts * passed_ns as f64;
         totals.cpu_energy += cpu_w * passed_ns as f64;
-        totals.on_ns += if machine.state == State::Off { 0 } else { u128::from(passed_ns) };
+        totals.on_ns += if machine.state == State::Off {
+            0
+        } else {
+            u128::from(passed_ns)
+        };
     }
 
     fn outcome(mut self) -> Outcome {

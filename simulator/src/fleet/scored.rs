@@ -72,7 +72,10 @@ impl Scored {
         }
         let (_, number) = best?;
         let machine = &self.machines[number];
-        let domain = machine.domains.clone().find(|&domain| self.idle[domain] == machine.most_idle);
+        let domain = machine
+            .domains
+            .clone()
+            .find(|&domain| self.idle[domain] == machine.most_idle);
         domain.map(|domain| domain as u32)
     }
 
@@ -85,7 +88,11 @@ impl Scored {
             Score::LeastAllocated => i64::from((model.cores() - busy) * 100 / model.cores()),
             Score::MostAllocated => i64::from(busy * 100 / model.cores()),
             Score::PowerOnly => {
-                let before = if machine.busy == 0 { self.off_w } else { model.power_w(machine.busy) };
+                let before = if machine.busy == 0 {
+                    self.off_w
+                } else {
+                    model.power_w(machine.busy)
+                };
                 ((before - model.power_w(busy)) * 1e6).round() as i64
             }
         }

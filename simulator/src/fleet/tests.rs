@@ -33,7 +33,9 @@ fn machine(domains: usize) -> Machine {
 }
 
 fn memory_use(name: &str) -> &'static MemoryUse {
-    memory::built_in_uses().find(|memory_use| memory_use.name == name).unwrap()
+    memory::built_in_uses()
+        .find(|memory_use| memory_use.name == name)
+        .unwrap()
 }
 
 fn application(arrives_s: u64, cores: u32, name: &str, work_s: u64) -> Application {
@@ -57,13 +59,25 @@ fn close(a: f64, b: f64) {
 /// Bound: 500 core seconds at (240 - 5) / 4 W, and 5 W for 600 s.
 #[test]
 fn three_arrivals_at_one_domain_follow_by_hand() {
-    let fleet = Fleet::new(setup(1), &[Machine { memory: None, ..machine(1) }]).unwrap();
+    let fleet = Fleet::new(
+        setup(1),
+        &[Machine {
+            memory: None,
+            ..machine(1)
+        }],
+    )
+    .unwrap();
     let arrivals = [
         application(10, 2, "gamess", 100),
         application(20, 4, "mcf", 50),
         application(500, 1, "gcc", 100),
     ];
-    for policy in [Policy::LeastAllocated, Policy::MostAllocated, Policy::PowerOnly, Policy::Gather] {
+    for policy in [
+        Policy::LeastAllocated,
+        Policy::MostAllocated,
+        Policy::PowerOnly,
+        Policy::Gather,
+    ] {
         let outcome = run::run(&fleet, policy, &arrivals);
         close(outcome.energy_j, 120_200.0);
         close(outcome.mean_response_s, (100.0 + 140.0 + 160.0) / 3.0);
@@ -77,7 +91,10 @@ fn three_arrivals_at_one_domain_follow_by_hand() {
         close(counters.worst_slowdown, 1.0);
     }
     let always_on = run::run(&fleet, Policy::AlwaysOn, &arrivals);
-    close(always_on.energy_j, 10.0 * 180.0 + 100.0 * 210.0 + 50.0 * 240.0 + 340.0 * 180.0 + 100.0 * 195.0);
+    close(
+        always_on.energy_j,
+        10.0 * 180.0 + 100.0 * 210.0 + 50.0 * 240.0 + 340.0 * 180.0 + 100.0 * 195.0,
+    );
 }
 
 /// 4 of 4 cores busy from the first to the last moment.
@@ -101,8 +118,14 @@ fn who_shares_a_domain_is_as_slow_as_contention_says() {
     let slowdown = model.alone(mcf, 2).rate / paces[0].rate;
     assert!(slowdown > 1.1, "{slowdown}");
     let counters = &outcome.counters;
-    assert!((counters.worst_slowdown - slowdown).abs() < 1e-9 && counters.late_share > 0.6, "{counters:?}");
-    assert!((counters.mean_slowdown - (1.0 + 2.0 * slowdown) / 3.0).abs() < 1e-9, "{counters:?}");
+    assert!(
+        (counters.worst_slowdown - slowdown).abs() < 1e-9 && counters.late_share > 0.6,
+        "{counters:?}"
+    );
+    assert!(
+        (counters.mean_slowdown - (1.0 + 2.0 * slowdown) / 3.0).abs() < 1e-9,
+        "{counters:?}"
+    );
 }
 
 /// The bound counts on it.
@@ -114,7 +137,12 @@ fn nobody_is_faster_beside_others() {
         for other in memory::built_in_uses() {
             model.paces(&mut Solver::default(), &[(one, 2), (other, 2)], &mut paces);
             let alone = model.alone(one, 2);
-            assert!(paces[0].rate <= alone.rate * (1.0 + 1e-12), "{} beside {}", one.name, other.name);
+            assert!(
+                paces[0].rate <= alone.rate * (1.0 + 1e-12),
+                "{} beside {}",
+                one.name,
+                other.name
+            );
         }
     }
 }
@@ -132,7 +160,11 @@ fn no_policy_is_below_the_bound_and_all_that_arrives_ends() {
             off_after_s: pick(&[0.0, 300.0]),
             run_s: pick(&[10.0, 3000.0]),
             off_w: pick(&[0.0, 1.0]),
-            cores: if pick(&[0.0, 1.0]) == 0.0 { vec![1, 2, 4] } else { vec![1] },
+            cores: if pick(&[0.0, 1.0]) == 0.0 {
+                vec![1, 2, 4]
+            } else {
+                vec![1]
+            },
             ..setup(1 + stream.below(12) as u32)
         };
         let kinds = [&machines[..1], &machines[..2], &machines[..]][seed as usize % 3];
@@ -141,11 +173,21 @@ fn no_policy_is_below_the_bound_and_all_that_arrives_ends() {
             let outcome = fleet.simulate(policy, seed);
             let (bounds, counters) = (outcome.bounds, &outcome.counters);
             let nearly = 1.0 - 1e-9;
-            assert!(outcome.energy_j >= nearly * bounds.system_energy_j, "{name}, seed {seed}: {outcome:?}");
-            assert!(outcome.mean_response_s >= nearly * bounds.time_s, "{name}, seed {seed}: {outcome:?}");
+            assert!(
+                outcome.energy_j >= nearly * bounds.system_energy_j,
+                "{name}, seed {seed}: {outcome:?}"
+            );
+            assert!(
+                outcome.mean_response_s >= nearly * bounds.time_s,
+                "{name}, seed {seed}: {outcome:?}"
+            );
             assert!(counters.worst_slowdown >= nearly, "{name}, seed {seed}: {outcome:?}");
             let arrivals = u64::from(fleet.setup.machines * fleet.setup.arrivals_per_machine);
-            assert_eq!([counters.arrivals, counters.placed, counters.ended], [arrivals; 3], "{name}, seed {seed}");
+            assert_eq!(
+                [counters.arrivals, counters.placed, counters.ended],
+                [arrivals; 3],
+                "{name}, seed {seed}"
+            );
             waited += u32::from(counters.longest_wait_s > 1.0 + fleet.setup.boot_s);
             slowed += u32::from(counters.worst_slowdown > 1.2);
         }
@@ -165,7 +207,17 @@ fn a_seed_gives_the_same_outcome_each_time_and_another_one_another() {
 /// Applications of a seed arrive at the same time and ask for the same, however many of them are intensive.
 #[test]
 fn the_share_of_intensive_ones_changes_nothing_else() {
-    let arrivals = |intensive| Fleet::new(Setup { intensive, ..setup(100) }, &[machine(2)]).unwrap().arrivals(3);
+    let arrivals = |intensive| {
+        Fleet::new(
+            Setup {
+                intensive,
+                ..setup(100)
+            },
+            &[machine(2)],
+        )
+        .unwrap()
+        .arrivals(3)
+    };
     let (none, some, all) = (arrivals(0.0), arrivals(0.3), arrivals(1.0));
     let share = |arrivals: &[Application]| arrivals.iter().filter(|a| a.memory_use.mpki > 1.0).count();
     assert_eq!((share(&none), share(&all)), (0, 1000));
@@ -217,11 +269,35 @@ fn baselines_score_machines_as_they_say() {
 fn what_a_fleet_cannot_be_is_said() {
     let refused = |setup: Setup, machine: Machine| Fleet::new(setup, &[machine]).unwrap_err();
     let hybrid = refused(setup(1), lop_machine::load("laptop-hybrid", &[]).unwrap());
-    assert!(hybrid.contains("'laptop-hybrid' has cores of several kinds"), "{hybrid}");
-    let large = refused(Setup { cores: vec![1, 5], ..setup(1) }, machine(2));
-    assert!(large.contains("cores: 5 fit into no memory domain; the largest has 4"), "{large}");
-    let off = refused(Setup { off_w: 181.0, ..setup(1) }, machine(2));
+    assert!(
+        hybrid.contains("'laptop-hybrid' has cores of several kinds"),
+        "{hybrid}"
+    );
+    let large = refused(
+        Setup {
+            cores: vec![1, 5],
+            ..setup(1)
+        },
+        machine(2),
+    );
+    assert!(
+        large.contains("cores: 5 fit into no memory domain; the largest has 4"),
+        "{large}"
+    );
+    let off = refused(
+        Setup {
+            off_w: 181.0,
+            ..setup(1)
+        },
+        machine(2),
+    );
     assert!(off.contains("off_w = 181") && off.contains("draws 180 W idle"), "{off}");
-    let share = refused(Setup { intensive: 1.5, ..setup(1) }, machine(2));
+    let share = refused(
+        Setup {
+            intensive: 1.5,
+            ..setup(1)
+        },
+        machine(2),
+    );
     assert!(share.contains("intensive = 1.5, expected 0 to 1"), "{share}");
 }

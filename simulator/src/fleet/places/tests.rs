@@ -28,7 +28,10 @@ fn the_simulator_places_the_same_arrivals_as_the_cluster() {
     let mut places = Places::default();
     let mut there: HashMap<&str, (u32, Thread)> = HashMap::new();
     let mut placed = 0;
-    for line in ARRIVALS.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
+    for line in ARRIVALS
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty())
+    {
         let words: Vec<&str> = line.split(' ').collect();
         match words[..] {
             ["machine", ref cores @ ..] => {
@@ -42,7 +45,11 @@ fn the_simulator_places_the_same_arrivals_as_the_cluster() {
             [name, cores, mpki, "to", place] => {
                 let thread = thread(cores, mpki);
                 let found = places.place(&thread);
-                assert_eq!(found.map_or("nowhere".to_string(), |domain| places.name(domain)), place, "{line}");
+                assert_eq!(
+                    found.map_or("nowhere".to_string(), |domain| places.name(domain)),
+                    place,
+                    "{line}"
+                );
                 if let Some(domain) = found {
                     places.add(domain, thread);
                     there.insert(name, (domain, thread));
@@ -82,7 +89,10 @@ fn the_first_of_those_that_are_alike_is_found_as_among_all() {
                 }
                 _ => {
                     let mpmi = [20, 90, 300, 900, 1500, 30_000][stream.below(6) as usize];
-                    let arrives = Thread::arriving((stream.below(8) > 0).then_some(mpmi), 1000 * (1 + stream.below(4) as u32));
+                    let arrives = Thread::arriving(
+                        (stream.below(8) > 0).then_some(mpmi),
+                        1000 * (1 + stream.below(4) as u32),
+                    );
                     let found = places.place(&arrives);
                     assert_eq!(found, places.place_among_all(&arrives), "seed {seed}");
                     several_alike += u32::from(places.first.len() < places.domains.len());
@@ -95,12 +105,25 @@ fn the_first_of_those_that_are_alike_is_found_as_among_all() {
                 }
             }
         }
-        there.into_iter().for_each(|(domain, thread)| places.remove(domain, &thread));
+        there
+            .into_iter()
+            .for_each(|(domain, thread)| places.remove(domain, &thread));
         (0..places.machines.len() as u32).for_each(|machine| places.set_off(machine, false));
-        let mut kinds: Vec<u32> = places.domains.iter().map(|domain| domain.load.capacity_permille).collect();
+        let mut kinds: Vec<u32> = places
+            .domains
+            .iter()
+            .map(|domain| domain.load.capacity_permille)
+            .collect();
         kinds.sort_unstable();
         kinds.dedup();
-        assert_eq!(places.first.len(), kinds.len(), "an empty fleet differs in capacity alone");
+        assert_eq!(
+            places.first.len(),
+            kinds.len(),
+            "an empty fleet differs in capacity alone"
+        );
     }
-    assert!(several_alike > 1000 && full > 1000 && nowhere > 10, "{several_alike} {full} {nowhere}");
+    assert!(
+        several_alike > 1000 && full > 1000 && nowhere > 10,
+        "{several_alike} {full} {nowhere}"
+    );
 }
