@@ -8,7 +8,7 @@ use crate::{convert, interrupt, progress, replayed, terminal, timeline};
 use clap::Args;
 use lop_report::published::{self, ComparedTable, Table};
 use lop_report::{Report, ReportError, Room, Timeline};
-use lop_simulator::experiment::{self, Any, Experiment, RunControl, MAX_RUNS};
+use lop_simulator::experiment::{self, Any, Experiment, ExperimentError, RunControl, MAX_RUNS};
 use lop_simulator::fleet;
 use serde_json::{Map, Value};
 use std::num::NonZeroUsize;
@@ -111,6 +111,9 @@ pub fn run(mut experiments: Vec<Any>, published: &[Table], options: &StudyOption
     let several = experiments.len() > 1;
     let files = Files::check(options)?;
     files.spare_inputs(&experiments)?;
+    if files.perfetto.is_some() && experiments.iter().all(|experiment| of_machine(experiment).is_none()) {
+        return Err(Failure::new(BAD_INPUT, "--perfetto: a fleet has no timelines").hint("leave --perfetto out"));
+    }
     let cancelled = interrupt::install()?;
     let mut reports = Vec::new();
     let mut timelines = Vec::new();
@@ -143,7 +146,7 @@ pub fn run(mut experiments: Vec<Any>, published: &[Table], options: &StudyOption
 
 fn of_machine(experiment: &Any) -> Option<&Experiment> {
     match experiment {
-        Any::Machine(experiment) => Some(experiment),
+        Any::Machine(experiment) => Some(experiment.as_ref()),
         Any::Fleet(_) => None,
     }
 }
@@ -187,31 +190,40 @@ fn simulate_fleet(
 ) -> Result<Report, Failure> {
     experiment.seed = options.seed.unwrap_or(experiment.seed);
     experiment.runs = options.runs.unwrap_or(experiment.runs);
-    let bar = progress::bar(&experiment.id, experiment.nr_simulations());
-    let control = RunControl {
-        threads: options.threads,
-        progress: &|done| bar.set_position(done as u64),
-        cancelled,
-    };
-    let results = experiment.run(&control);
-    bar.finish_and_clear();
-    Ok(convert::fleet_report(experiment, results?))
+    let simulations = experiment.nr_simulations();
+    let results = watched(&experiment.id, simulations, options, cancelled, |control| {
+        experiment.run(control)
+    })?;
+    Ok(convert::fleet_report(experiment, results))
 }
 
 fn simulate(experiment: &mut Experiment, options: &StudyOptions, cancelled: &AtomicBool) -> Result<Report, Failure> {
     experiment.seed = options.seed.unwrap_or(experiment.seed);
     experiment.runs = options.runs.unwrap_or(experiment.runs);
-    let bar = progress::bar(&experiment.id, experiment.nr_simulations());
+    let simulations = experiment.nr_simulations();
+    let run = |control: &RunControl| experiment::run(experiment, control);
+    let study = watched(&experiment.id, simulations, options, cancelled, run)?;
+    study.notes.iter().for_each(|note| terminal::note(note));
+    Ok(convert::report(experiment, study))
+}
+
+/// With a bar that shows how many simulations are done.
+fn watched<T>(
+    id: &str,
+    simulations: usize,
+    options: &StudyOptions,
+    cancelled: &AtomicBool,
+    run: impl FnOnce(&RunControl) -> Result<T, ExperimentError>,
+) -> Result<T, Failure> {
+    let bar = progress::bar(id, simulations);
     let control = RunControl {
         threads: options.threads,
         progress: &|done| bar.set_position(done as u64),
         cancelled,
     };
-    let study = experiment::run(experiment, &control);
+    let result = run(&control);
     bar.finish_and_clear();
-    let study = study?;
-    study.notes.iter().for_each(|note| terminal::note(note));
-    Ok(convert::report(experiment, study))
+    Ok(result?)
 }
 
 /// One timeline for each policy, at the first sweep point with the first seed.

@@ -108,7 +108,7 @@ fn trace_target(path: &Path) -> String {
 fn experiment(arguments: &Arguments) -> Result<Any, Failure> {
     let base = match arguments.experiment.as_deref().map(experiment::open).transpose()? {
         Some(Any::Fleet(fleet)) => return with_fleet(fleet, arguments).map(Any::Fleet),
-        Some(Any::Machine(experiment)) => experiment,
+        Some(Any::Machine(experiment)) => *experiment,
         None => plain(),
     };
     let trace = arguments.trace.as_deref().map(trace_target);
@@ -124,11 +124,11 @@ fn experiment(arguments: &Arguments) -> Result<Any, Failure> {
     for setting in &arguments.settings {
         experiment.add_setting(Setting::from_argument(setting)?)?;
     }
-    Ok(Any::Machine(experiment))
+    Ok(Any::Machine(Box::new(experiment)))
 }
 
 /// What arrives at a fleet is said by keys of its own, so it takes no workload.
-fn with_fleet(mut fleet: fleet::Experiment, arguments: &Arguments) -> Result<fleet::Experiment, Failure> {
+fn with_fleet(mut fleet: Box<fleet::Experiment>, arguments: &Arguments) -> Result<Box<fleet::Experiment>, Failure> {
     if arguments.workload.is_some() || arguments.trace.is_some() {
         let message = format!(
             "--workload, --trace: experiment '{}' is about a fleet, at which applications arrive",

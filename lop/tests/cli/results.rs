@@ -455,6 +455,7 @@ fn a_fleet_is_simulated_and_shown_as_one() {
         (["--set", "fleet.lod=1"], "unknown field `lod`"),
         (["--set", "policy.goal=speed"], "expected fleet.KEY or machine.KEY"),
         (["--set", "fleet.load"], "expected KEY=VALUE"),
+        (["--perfetto", "f.json"], "a fleet has no timelines"),
     ] {
         let answer = answer(folder.path(), &[&fleet[..], &wrong].concat());
         assert_eq!(answer.code, 2, "{wrong:?}: {}", answer.stderr);

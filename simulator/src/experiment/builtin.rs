@@ -96,21 +96,21 @@ pub fn builtin_text(name: &str) -> Option<&'static str> {
 /// An experiment on one machine, or on a fleet of machines: its file has a table `[fleet]`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Any {
-    Machine(Experiment),
-    Fleet(fleet::Experiment),
+    Machine(Box<Experiment>),
+    Fleet(Box<fleet::Experiment>),
 }
 
 impl Any {
     fn read(file: &str, text: &str, folder: Option<&Path>) -> Result<Self, InputError> {
         match fleet::Experiment::is_one(text) {
-            true => fleet::Experiment::read(file, text, folder).map(Self::Fleet),
-            false => read(file, text, folder).map(Self::Machine),
+            true => fleet::Experiment::read(file, text, folder).map(|fleet| Self::Fleet(Box::new(fleet))),
+            false => read(file, text, folder).map(|experiment| Self::Machine(Box::new(experiment))),
         }
     }
 
     fn of_machine(self) -> Result<Experiment, InputError> {
         match self {
-            Self::Machine(experiment) => Ok(experiment),
+            Self::Machine(experiment) => Ok(*experiment),
             Self::Fleet(fleet) => {
                 let message = "is about a fleet, expected an experiment on one machine";
                 Err(Origin::option(&fleet.id).error(message))
