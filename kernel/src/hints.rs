@@ -282,7 +282,10 @@ mod tests {
             .chunks_exact(4)
             .map(|word| u32::from_ne_bytes(word.try_into().unwrap()))
             .collect();
-        assert_eq!(words, [1, 15 | 1 << 16, 360, 300, 4, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(
+            words,
+            [HINT_VERSION, 15 | 1 << 16, 360, 300, 4, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+        );
     }
 
     #[test]
