@@ -484,8 +484,8 @@ lop_rule void lop_replace_last_member(struct lop_sched *s, struct lop_world *wor
 	s32 cpu;
 	if (!high->size || lop_cpus_common(&high->cpus, &s->off) < high->size || !lop_lock(s))
 		return;
-	cpu = lop_joiner(s, world, LOP_HIGH, &s->online, LOP_NONE);
-	if (cpu >= 0 && !lop_is_off(s, (u32)cpu))
+	cpu = lop_joins_by_demand(s, world, LOP_HIGH, LOP_NONE);
+	if (cpu >= 0)
 		lop_join(s, world, lop_cpu_index((u32)cpu), LOP_HIGH, now_ns);
 	lop_unlock(s);
 }

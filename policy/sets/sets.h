@@ -251,15 +251,19 @@ lop_rule bool lop_evict_one(struct lop_sched *s, struct lop_world *world, enum l
 	return true;
 }
 
-/* if |S| < target: promote one. Not of a memory domain that is off: it would be evicted at once. */
+/* Which core joins by demand; LOP_NONE. Not one of a memory domain that is off: it would be evicted at once. */
+lop_rule s32 lop_joins_by_demand(const struct lop_sched *s, struct lop_world *world, enum lop_set set, s32 home_node)
+{
+	s32 cpu = set == LOP_GREEN && lop_has_pace(s) ? lop_background_joiner(s, world) : lop_joiner(s, world, set, &s->online, home_node);
+	return cpu >= 0 && lop_has_domains(s) && lop_is_off(s, (u32)cpu) ? LOP_NONE : cpu;
+}
+
+/* if |S| < target: promote one. */
 lop_rule bool lop_promote_one(struct lop_sched *s, struct lop_world *world, enum lop_set set, s32 home_node, u64 now_ns)
 {
 	s32 cpu = lop_next_pinned(s, set);
-	if (cpu < 0 && s->set[lop_set_index(set)].size < lop_target(s, set)) {
-		cpu = set == LOP_GREEN && lop_has_pace(s) ? lop_background_joiner(s, world) : lop_joiner(s, world, set, &s->online, home_node);
-		if (cpu >= 0 && lop_has_domains(s) && lop_is_off(s, (u32)cpu))
-			cpu = LOP_NONE;
-	}
+	if (cpu < 0 && s->set[lop_set_index(set)].size < lop_target(s, set))
+		cpu = lop_joins_by_demand(s, world, set, home_node);
 	if (cpu >= 0)
 		lop_join(s, world, lop_cpu_index((u32)cpu), set, now_ns);
 	return cpu >= 0;
