@@ -30,6 +30,7 @@ pub use vary::{Variation, Verdict, CHANGED};
 use crate::{Placing, PolicyChoice};
 use lop_machine::InputError;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Largest number of runs of a policy at a point.
@@ -226,15 +227,22 @@ fn swept(id: &str, sweep: &Sweep) -> String {
 /// # Errors
 /// A message: about the first name that is unknown (with the nearest known one) or given twice, or that there are no names.
 pub fn policies<S: AsRef<str>>(names: &[S]) -> Result<Vec<PolicyChoice>, (usize, String)> {
-    let mut chosen: Vec<PolicyChoice> = Vec::new();
+    chosen(names, crate::choice::policy_names, |name| {
+        name.parse().map_err(|message| unknown_policy(name, message))
+    })
+}
+
+/// The same for any kind of policies. `all`: the names that `all` stands for.
+pub(crate) fn chosen<S: AsRef<str>, P: PartialEq + fmt::Display>(
+    names: &[S],
+    all: impl Fn() -> Vec<&'static str>,
+    parse: impl Fn(&str) -> Result<P, String>,
+) -> Result<Vec<P>, (usize, String)> {
+    let mut chosen: Vec<P> = Vec::new();
     for (index, name) in names.iter().map(AsRef::as_ref).enumerate() {
-        let named: Vec<&str> = if name == "all" {
-            crate::choice::policy_names()
-        } else {
-            vec![name]
-        };
+        let named: Vec<&str> = if name == "all" { all() } else { vec![name] };
         for name in named {
-            let policy: PolicyChoice = name.parse().map_err(|message| (index, unknown_policy(name, message)))?;
+            let policy = parse(name).map_err(|message| (index, message))?;
             if chosen.contains(&policy) {
                 return Err((index, format!("policy '{policy}' is named twice; once is enough")));
             }

@@ -3,8 +3,8 @@
 
 use super::{Fleet, Outcome, Policy, Setup};
 use crate::experiment::{
-    is_path, mean_bounds, merge_counters, pool, ExperimentError, Half, Measures, PointValue, RunControl, MAX_POINTS,
-    MAX_RUNS,
+    chosen, is_path, mean_bounds, merge_counters, pool, ExperimentError, Half, Measures, PointValue, RunControl,
+    MAX_POINTS, MAX_RUNS,
 };
 use crate::Bounds;
 use lop_machine::input::{self, Override};
@@ -131,7 +131,7 @@ impl Experiment {
         for (key, value) in parsed.set {
             experiment.set(&key, &value.to_string())?;
         }
-        let points: usize = experiment.sweeps.iter().map(|sweep| sweep.values.len()).product();
+        let points = experiment.nr_points();
         if !(1..=MAX_POINTS).contains(&points) {
             return Err(about("sweep", format!("{points} points, expected 1 to {MAX_POINTS}")));
         }
@@ -143,26 +143,9 @@ impl Experiment {
     /// # Errors
     /// An unknown name, one that is there twice, or none.
     pub fn set_policies(&mut self, names: &[String]) -> Result<(), InputError> {
-        let error = |message: String| Err(InputError::new(&self.file, message).key("policies"));
-        let every = || Policy::NAMES.iter().map(|(name, _)| name.to_string());
-        let named = names.iter().flat_map(|name| match name.as_str() {
-            "all" => every().collect(),
-            _ => vec![name.clone()],
-        });
-        let mut policies = Vec::new();
-        for name in named {
-            match name.parse::<Policy>() {
-                Ok(policy) if policies.contains(&policy) => {
-                    return error(format!("policy '{policy}' is named twice; once is enough"))
-                }
-                Ok(policy) => policies.push(policy),
-                Err(message) => return error(message),
-            }
-        }
-        if policies.is_empty() {
-            return error("expected at least one policy".into());
-        }
-        self.policies = policies;
+        let every = || Policy::NAMES.map(|(name, _)| name).to_vec();
+        self.policies = chosen(names, every, str::parse)
+            .map_err(|(_, message)| InputError::new(&self.file, message).key("policies"))?;
         Ok(())
     }
 
@@ -196,8 +179,11 @@ impl Experiment {
 
     /// Simulations of [`Experiment::run`].
     pub fn nr_simulations(&self) -> usize {
-        let points: usize = self.sweeps.iter().map(|sweep| sweep.values.len()).product();
-        points * self.runs as usize * self.policies.len()
+        self.nr_points() * self.runs as usize * self.policies.len()
+    }
+
+    fn nr_points(&self) -> usize {
+        self.sweeps.iter().map(|sweep| sweep.values.len()).product()
     }
 
     fn points(&self) -> Result<Vec<Point>, InputError> {
