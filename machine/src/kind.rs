@@ -4,7 +4,7 @@
 use crate::check::Source;
 use crate::read::{time, watts, MAX_US, MAX_W};
 use crate::schema::{IdleFile, KindFile, OppFile};
-use crate::{turbo, IdleState, InputError, Kind, Opp};
+use crate::{turbo, IdleState, InputError, Kind, Opp, Rated};
 use toml::Spanned;
 
 pub const MAX_KINDS: usize = 16;
@@ -44,10 +44,15 @@ fn kind(source: Source, i: usize, file: &KindFile) -> Result<Kind, InputError> {
         _ => Ok(alone),
     };
     let opps = opps(source, i, &file.opp)?;
+    let rated = Rated {
+        speed: source.positive(&file.speed, &key("speed"), MAX_SPEED, "times the reference core")?,
+        khz: opps[opps.len() - 1].khz,
+    };
     Ok(Kind {
         name,
-        rated_khz: opps[opps.len() - 1].khz,
-        speed: source.positive(&file.speed, &key("speed"), MAX_SPEED, "times the reference core")?,
+        rated_khz: rated.khz,
+        speed: rated.speed,
+        fastest: rated,
         smt_speedup: share(&file.smt_speedup, "smt_speedup", 0.1..=threads as f64, 1.0)?,
         smt_power: share(&file.smt_power, "smt_power", 0.0..=1.0, 0.0)?,
         turbo: turbo::turbo(source, i, file, &opps)?,

@@ -52,14 +52,23 @@ pub struct Cpu {
     pub node: u16,
 }
 
+/// Speed of a kind of core, and the frequency at which it has that speed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rated {
+    pub speed: f64,
+    pub khz: u64,
+}
+
 /// A kind of core.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kind {
     pub name: String,
     /// Work done per second at `rated_khz`, in seconds of the reference core (phenom-9750 at 2.4 GHz).
     pub speed: f64,
-    /// The highest OPP of the hardware. Work and its memory share are measured there, even if `max_mhz` keeps cores below it.
+    /// The highest OPP of the hardware. Work is measured there, even if `max_mhz` keeps cores below it.
     pub rated_khz: u64,
+    /// Of the machine's fastest kind. The memory share of work is measured there: waiting takes as long on every kind.
+    pub fastest: Rated,
     /// Throughput of a physical core with all siblings busy, relative to one busy sibling (1.0 without SMT).
     pub smt_speedup: f64,
     /// Power that each further busy sibling adds, as a share of what the first one adds.
@@ -175,12 +184,31 @@ impl Machine {
     }
 }
 
+/// Tells each kind which of them is the fastest.
+pub(crate) fn tell_fastest(kinds: &mut [Kind]) {
+    let rated = |kind: &Kind| Rated {
+        speed: kind.speed,
+        khz: kind.rated_khz,
+    };
+    let fastest = kinds.iter().max_by(|a, b| a.speed.total_cmp(&b.speed)).map(rated);
+    for kind in kinds {
+        kind.fastest = fastest.unwrap_or(kind.fastest);
+    }
+}
+
 impl Kind {
-    /// Work per second at `opp` for work whose share `memory_share` of the time at `rated_khz` does not scale:
-    /// rate(f) = speed / ((1 - m) * f_max / f + m)   (spec section 1, T(f) = W ((1 - m) f_max / f + m))
+    /// Work per second at `opp` for work that waits for memory `memory_share` of its time on the fastest kind at its rated frequency. Neither the
+    /// frequency nor the kind shortens the waiting:
+    /// rate(f) = s_0 / ((1 - m) * s_0 / s * f_max / f + m)   (spec section 1, T(f) = W ((1 - m) f_max / f + m), where kinds are alike)
     pub fn rate(&self, opp: usize, memory_share: f64) -> f64 {
-        let rated = self.rated_khz as f64;
-        self.speed / ((1.0 - memory_share) * rated / self.opps[opp].khz as f64 + memory_share)
+        let (rated, fastest) = (self.rated_khz as f64, self.fastest.speed);
+        let computing = (1.0 - memory_share) * (fastest / self.speed);
+        fastest / (computing * rated / self.opps[opp].khz as f64 + memory_share)
+    }
+    /// The frequency at which the fastest kind would compute as fast as this one does at `opp`, in kHz.
+    pub fn equal_khz(&self, opp: usize) -> f64 {
+        let per_khz = (self.speed / self.fastest.speed) * (self.fastest.khz as f64 / self.rated_khz as f64);
+        self.opps[opp].khz as f64 * per_khz
     }
     /// The highest OPP that cores may have while so many of the kind in their socket are busy.
     pub fn top_opp(&self, busy_cores: usize) -> usize {

@@ -8,6 +8,7 @@ use crate::check::Source;
 use crate::input::{self, Override};
 use crate::live::Folder;
 use crate::memory_domains::{self, divisor};
+use crate::model::tell_fastest;
 use crate::schema::{
     CostFile, CpufreqFile, DramFile, MachineFile, MemoryFile, Number, ParkFile, PowerLimitFile, Text, ThermalFile,
 };
@@ -116,7 +117,8 @@ pub fn read(file: &str, text: &str) -> Result<Machine, InputError> {
 }
 
 /// A machine with kinds, CPUs and counts set, everything else empty.
-pub(crate) fn numbered(cpus: Vec<Cpu>, kinds: Vec<Kind>) -> Machine {
+pub(crate) fn numbered(cpus: Vec<Cpu>, mut kinds: Vec<Kind>) -> Machine {
+    tell_fastest(&mut kinds);
     let nr = |domain: fn(&Cpu) -> u16| cpus.iter().map(domain).collect::<BTreeSet<_>>().len();
     Machine {
         name: String::new(),

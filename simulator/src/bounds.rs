@@ -56,11 +56,11 @@ fn least_of_kinds(machine: &Machine, of_kind: impl Fn(usize, &Kind) -> f64) -> f
     kinds.map(|(k, kind)| of_kind(k, kind)).fold(f64::INFINITY, f64::min)
 }
 
-/// Least time for which a ns of work of this class waits for memory, on any core, beside any others: m / speed, at any OPP.
+/// Least time for which a ns of work of this class waits for memory, on any core, beside any others: m / speed of the fastest kind, at any OPP.
 fn least_waiting(machine: &Machine, rates: &Rates, class: u16) -> f64 {
     least_of_kinds(machine, |k, kind| match rates.alone(class, k) {
-        Some(alone) => alone.least_share / kind.speed,
-        None => rates.memory_shares[usize::from(class)] / kind.speed,
+        Some(alone) => alone.least_share / kind.fastest.speed,
+        None => rates.memory_shares[usize::from(class)] / kind.fastest.speed,
     })
 }
 
@@ -83,7 +83,9 @@ fn moving_ns(machine: &Machine, run: &Finished<'_>) -> f64 {
     let bytes_per_work = |class: u16| {
         least_of_kinds(machine, |k, kind| {
             let alone = run.rates.alone(class, k);
-            alone.map_or(0.0, |alone| alone.least_bytes / (alone.instruction_ns * kind.speed))
+            alone.map_or(0.0, |alone| {
+                alone.least_bytes / (alone.instruction_ns * kind.fastest.speed)
+            })
         })
     };
     let moved = run.work_by_class.iter().enumerate();

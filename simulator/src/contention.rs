@@ -27,7 +27,7 @@ const LEAST_STEP: f64 = 1e-15;
 /// The load of a running task on its memory domain.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Demand {
-    /// CPI0 / F, where it runs.
+    /// CPI0 / F, where it runs. F: [`lop_machine::Kind::equal_khz`].
     compute_ns: f64,
     mpki: f64,
     mlp: f64,
@@ -50,9 +50,9 @@ impl Cost {
 }
 
 impl Demand {
-    pub fn new(memory_use: &MemoryUse, khz: u64, core_share: f64) -> Self {
+    pub fn new(memory_use: &MemoryUse, khz: f64, core_share: f64) -> Self {
         Self {
-            compute_ns: memory_use.compute_ns(khz as f64),
+            compute_ns: memory_use.compute_ns(khz),
             mpki: memory_use.mpki,
             mlp: memory_use.mlp,
             cache_sensitivity: memory_use.cache_sensitivity,

@@ -7,7 +7,7 @@ use lop_machine::input::Override;
 use lop_machine::Machine;
 use lop_policy::MemoryClass;
 use lop_simulator::experiment::PolicyResult;
-use lop_simulator::workload::{Amount, Step, Workload};
+use lop_simulator::workload::{Amount, MemoryUse, Step, Workload};
 use lop_simulator::{simulate, Outcome, RunOptions, TraceEvent};
 use std::collections::BTreeMap;
 
@@ -210,6 +210,37 @@ fn no_thread_changes_its_domain_twice_within_two_seconds() {
     assert!(moved > 100, "{moved} moves in all");
 }
 
+/// Six tasks of 2 % need no second machine or domain, though no two of them share an application.
+#[test]
+fn services_that_hardly_run_are_packed() {
+    let text = r#"
+        [task.service]
+        count = 6
+        start_ms = { min = 0, max = 10 }
+        steps = [{ repeat = 500, steps = [{ timer_ms = 10 }, { run_us = 200 }] }]
+    "#;
+    let services = lop_simulator::workload::read("services.toml", text).unwrap_or_else(|error| panic!("{error}"));
+    let machines = [
+        "opteron-2x4-pair",
+        "opteron-2x4",
+        "xeon-1870-x2",
+        "server-2x64",
+        "desktop-two-chiplets",
+    ];
+    for (name, seed) in machines
+        .into_iter()
+        .flat_map(|name| (1..=3).map(move |seed| (name, seed)))
+    {
+        let (machine, work) = (built_in(name), services.build(seed));
+        let edp = |policy: &str| edp_js(&run_seed(&machine, &work, policy, seed));
+        let pack = edp("pack");
+        for policy in ["gather", "auto"] {
+            let ratio = edp(policy) / pack;
+            assert!(ratio <= 1.05, "{policy} on {name}, seed {seed}: {ratio}");
+        }
+    }
+}
+
 const INTENSIVE: [&str; 8] = ["mcf", "lbm", "milc", "soplex", "libquantum", "omnetpp", "sphinx", "gcc"];
 
 /// Eight applications, `count` of them memory-intensive: the points of `power-domains`.
@@ -344,6 +375,39 @@ fn specialise_gives_fast_cores_to_who_gains_most() {
     for (found, expected) in special.iter().zip([27.92, 27.92, 24.5, 24.5]) {
         within(*found, expected, 1e-3);
     }
+}
+
+/// Two cores, one of twice the speed of the other. At 20 MPKI work waits for two thirds of its time on the fast core, so that it takes there 3 ns of 4 that
+/// it takes on the slow one: SF 4/3, as the kernel has it from counters. What does not miss has SF 2 and comes to the slow core first. After a second
+/// they change. 4 s of the latter end at 1 + (4 - 0.999) / 2 = 2.5005 s; of 5 s of the former 5 - 2 - 1.5005 * 1.5 = 0.74925 are left then, and take half
+/// of that on the fast core.
+#[test]
+fn waiting_takes_as_long_on_a_slower_kind_and_specialise_knows_it_from_misses() {
+    let mut machine = machine_of(kind(2.0, vec![opp(2000, 1000, 1.0, 2.0, 0.0)]), 2, 1);
+    add_kind(&mut machine, kind(1.0, vec![opp(1500, 1000, 0.5, 1.0, 0.0)]));
+    machine.cpus[1].kind = 1;
+    let memory_use = |mpki: f64| MemoryUse {
+        name: format!("{mpki} MPKI"),
+        mpki,
+        cpi0: 1.2,
+        mlp: 1.6,
+        cache_sensitivity: 0.0,
+    };
+    let run_class = |class, seconds| Step::Run {
+        work: Amount::Fixed(seconds * SECOND),
+        class,
+    };
+    let mut work = workload_of(vec![
+        program("waits", vec![run_class(0, 5)]),
+        program("gains", vec![run_class(1, 4)]),
+    ]);
+    work.memory_shares = vec![2.0 / 3.0, 0.0];
+    work.memory_uses = [(0, memory_use(20.0)), (1, memory_use(0.0))].into();
+    work.starts[1].at = Amount::Fixed(MS);
+    let outcome = run_traced(&machine, &work, "specialise");
+    let ends_ns = last_stop_ns(&outcome);
+    within(ends_ns[0] as f64 / 1e9, 2.875_125, 1e-3);
+    within(ends_ns[1] as f64 / 1e9, 2.5005, 1e-3);
 }
 
 /// All of them gain alike, so nobody is exchanged: 5 s take 6 on the four fast cores, and each of the other twelve moves once, to a fast core that has

@@ -166,7 +166,7 @@ fn memory_use() -> impl Strategy<Value = MemoryUse> {
 fn contended(threads: u16, memory: lop_machine::Memory) -> Machine {
     let mut machine = machine_of(two_speeds(), 6, threads);
     let slow = kind(0.5, vec![opp(800, 900, 0.5, 1.0, 0.0), opp(1600, 1000, 1.0, 3.0, 0.0)]);
-    machine.kinds.push(slow);
+    add_kind(&mut machine, slow);
     for kind in &mut machine.kinds {
         kind.smt_speedup = if threads > 1 { 1.25 } else { 1.0 };
         kind.smt_power = 0.15;

@@ -41,7 +41,7 @@ fn two_caches(threads: u16) -> Machine {
 /// CPU 0 is big, CPU 1 is half as fast.
 fn big_and_little() -> Machine {
     let mut machine = machine(2);
-    machine.kinds.push(kind(0.5, vec![opp(1000, 1000, 0.1, 0.5, 0.0)]));
+    add_kind(&mut machine, kind(0.5, vec![opp(1000, 1000, 0.1, 0.5, 0.0)]));
     machine.cpus[1].kind = 1;
     machine
 }
@@ -361,7 +361,7 @@ fn eas_wakes_a_small_task_on_the_little_cpu() {
 #[test]
 fn eas_rests_while_a_cpu_is_over_utilised() {
     let mut machine = machine(3);
-    machine.kinds.push(big_and_little().kinds[1].clone());
+    add_kind(&mut machine, big_and_little().kinds[1].clone());
     machine.cpus[2].kind = 1;
     let mut workload = tasks_of(1, again(30, [run_ms(1), sleep_ms(20)]));
     assert_eq!(

@@ -13,7 +13,7 @@
 use super::{estimated, measured_whole, modelled};
 use crate::capture::frequencies;
 use crate::live::{self, Folder, LiveCpu, LiveMachine, PerformanceDomain, Tree};
-use crate::{read, Cpu, Kind, Machine, Opp};
+use crate::{read, Cpu, Kind, Machine, Opp, Rated};
 use std::path::Path;
 
 const MEASURED: &str = "measured (/etc/lopsided/machine.toml)";
@@ -103,10 +103,15 @@ fn bare(tree: &dyn Tree, live: &LiveMachine) -> Option<Machine> {
 fn kind(tree: &dyn Tree, live: &LiveMachine, tier: u16) -> Option<Kind> {
     let khz = frequencies(tree, live, tier)?;
     let capacity = live.cpus.iter().filter(|cpu| cpu.tier == tier).map(|cpu| cpu.capacity);
+    let rated = Rated {
+        speed: f64::from(capacity.max()?) / 1024.0,
+        khz: *khz.last()?,
+    };
     Some(Kind {
         name: format!("kind-{tier}"),
-        speed: f64::from(capacity.max()?) / 1024.0,
-        rated_khz: *khz.last()?,
+        speed: rated.speed,
+        rated_khz: rated.khz,
+        fastest: rated,
         smt_speedup: 1.0,
         smt_power: 0.0,
         opps: khz.into_iter().map(|khz| point(khz, 0)).collect(),

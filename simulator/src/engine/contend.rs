@@ -168,7 +168,7 @@ impl<S: Scheduler> World<'_, S> {
 
     fn contender(&self, cpu: usize, running: Running) -> Contender {
         let state = &self.cores.cpus[cpu];
-        let khz = self.machine.kinds[state.kind].opps[running.opp].khz;
+        let khz = self.machine.kinds[state.kind].equal_khz(running.opp);
         let core_share = self.rates.core_share(state.kind, running.busy_on_core);
         Contender {
             running,

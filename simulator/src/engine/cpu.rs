@@ -60,12 +60,17 @@ impl<S: Scheduler> World<'_, S> {
         task.remaining -= work;
         self.stats.work += work;
         self.stats.work_by_class[usize::from(task.class)] += work;
-        let speed = self.machine.kinds[state.kind].speed;
+        let speed = self.machine.kinds[state.kind].fastest.speed;
         self.stats.stall_ns += work * state.memory_share / speed;
-        if let Some(pace) = self.contention.pace(cpu) {
-            self.stats.lost_contention_ns += ran as f64 * pace.lost_share;
-            if self.scheduler.reads_counters() {
-                task.counters.count(ran as f64 * pace.instructions_per_ns, pace.misses);
+        let pace = self.contention.pace(cpu);
+        self.stats.lost_contention_ns += pace.map_or(0.0, |pace| ran as f64 * pace.lost_share);
+        if self.scheduler.reads_counters() {
+            match pace {
+                Some(pace) => (task.counters).count(ran as f64 * pace.instructions_per_ns, pace.misses),
+                None => {
+                    let (per_work_ns, misses) = self.rates.counted(task.class);
+                    task.counters.count(work * per_work_ns, misses);
+                }
             }
         }
         if state.opp == state.top_opp {

@@ -8,7 +8,10 @@ use super::task::{State, Task};
 use super::time::{Kind, OwnEvent};
 use super::world::World;
 use lop_machine::Machine;
-use lop_policy::{is_planned, Config, Domain, Domains, Planner, PolicyHandle, Specialist, Thread, MAX_PLANNED, NONE};
+use lop_policy::{
+    is_planned, speedup_of_mpmi, Config, Domain, Domains, MemoryClass, Planner, PolicyHandle, Specialist, Thread,
+    MAX_PLANNED, NONE,
+};
 
 /// How often the policy plans.
 pub(super) const PERIOD_NS: u64 = 1_000_000_000;
@@ -158,9 +161,18 @@ impl World<'_, Policy> {
         }
     }
 
-    /// SF between kinds of cores: rate on the fastest over rate on the slowest, each at its highest operating point.
-    fn speedup_of_kinds(&self, class: u16) -> u32 {
-        let rate = |kind: usize| self.rates.rate(class, kind, self.machine.kinds[kind].opps.len() - 1, 1);
+    /// SF between the fastest kind of core and the slowest, as in plan.h. Of work whose misses nobody knows it is what the model says: the rate on the one
+    /// over that on the other, each at its highest operating point.
+    fn speedup_of_kinds(&self, task: &Task) -> u32 {
+        let intensity = &task.counters.intensity;
+        if intensity.class() != MemoryClass::Unknown {
+            let slowest = kind_permille(self.machine, self.machine.kinds.len() as u16 - 1);
+            return speedup_of_mpmi(intensity.planned_mpmi(), 1_000_000 / u32::from(slowest));
+        }
+        let rate = |kind: usize| {
+            self.rates
+                .rate(task.class, kind, self.machine.kinds[kind].opps.len() - 1, 1)
+        };
         (1000.0 * rate(0) / rate(self.machine.kinds.len() - 1)).round() as u32
     }
 
@@ -169,7 +181,7 @@ impl World<'_, Policy> {
             let task = &self.work.tasks[id as usize];
             Specialist {
                 moved_ns: task.counters.moved_ns,
-                speedup_permille: self.speedup_of_kinds(task.class),
+                speedup_permille: self.speedup_of_kinds(task),
                 cpu: task.on_cpu.map_or(NONE, |cpu| cpu as i32),
                 wanted_cpu: NONE,
                 tier: task.on_cpu.map_or(0, |cpu| self.machine.cpus[cpu as usize].kind),

@@ -2,6 +2,7 @@
 //! Rates of work, by class of work (memory share or use), kind of core, operating point and number of busy SMT siblings.
 
 use crate::contention::{least_bytes, Cost, Demand, Solver};
+use crate::workload::memory::reference_ns;
 use crate::workload::{MemoryUse, Workload};
 use lop_machine::{Kind, Machine, Memory};
 
@@ -23,6 +24,8 @@ pub(crate) struct Rates {
     pub memory_shares: Vec<f64>,
     /// [class][kind], empty for classes that do not contend on this machine.
     alone: Vec<Vec<Alone>>,
+    /// By class, see `counted()`.
+    counted: Vec<(f64, f64)>,
     /// [kind][busy CPUs on the core - 1]: share of the core's throughput that each of them gets.
     core_shares: Vec<f64>,
 }
@@ -30,7 +33,7 @@ pub(crate) struct Rates {
 /// A class that contends, alone in its memory domain, on a kind of core.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Alone {
-    /// Time of an instruction at the kind's rated frequency, the measure of work.
+    /// Time of an instruction on the fastest kind at its rated frequency, the measure of work.
     pub instruction_ns: f64,
     /// Time that an instruction waits for misses, over `instruction_ns`: the least over OPPs and numbers of busy siblings.
     pub least_share: f64,
@@ -45,13 +48,18 @@ fn smt_share(kind: &Kind, threads: usize, busy: usize) -> f64 {
     (1.0 + step * (busy - 1) as f64) / busy as f64
 }
 
-/// Work is measured alone at the rated frequency, where an instruction takes `instruction_ns`. Where one costs more,
+/// Work is measured alone on the fastest kind at its rated frequency, where an instruction takes `instruction_ns`. Where one costs more,
 ///
 /// ```text
-/// rate = speed * share of the core * instruction_ns / cost
+/// rate = speed of the fastest kind * share of the core * instruction_ns / cost
 /// ```
 pub(super) fn work_per_ns(kind: &Kind, core_share: f64, instruction_ns: f64, cost: Cost) -> f64 {
-    kind.speed * core_share * (instruction_ns / cost.total_ns())
+    kind.fastest.speed * core_share * (instruction_ns / cost.total_ns())
+}
+
+fn counted(workload: &Workload, class: usize) -> (f64, f64) {
+    let of_use = |memory_use| (1.0 / reference_ns(memory_use), memory_use.mpki / 1000.0);
+    workload.memory_uses.get(&(class as u16)).map_or((0.0, 0.0), of_use)
 }
 
 impl Rates {
@@ -73,6 +81,7 @@ impl Rates {
             relative: vec![0.0; places],
             fastest: Vec::new(),
             alone: vec![Vec::new(); shares.len()],
+            counted: (0..shares.len()).map(|class| counted(workload, class)).collect(),
             memory_shares: shares,
             core_shares: machine.kinds.iter().flat_map(core_share).collect(),
         };
@@ -112,15 +121,15 @@ impl Rates {
         for (number, kind) in machine.kinds.iter().enumerate() {
             let mut solver = Solver::default();
             let mut cost = |khz, core_share| solver.alone(memory, Demand::new(memory_use, khz, core_share));
-            let rated = cost(kind.rated_khz, 1.0);
+            let rated = cost(kind.fastest.khz as f64, 1.0);
             let instruction_ns = rated.total_ns();
-            let top_ns = cost(kind.opps[kind.opps.len() - 1].khz, 1.0).total_ns();
+            let top_ns = cost(kind.equal_khz(kind.opps.len() - 1), 1.0).total_ns();
             let mut least_share = f64::INFINITY;
-            for (index, opp) in kind.opps.iter().enumerate() {
-                let place = self.place(class as u16, number, index);
-                self.relative[place] = top_ns / cost(opp.khz, 1.0).total_ns();
+            for opp in 0..kind.opps.len() {
+                let (place, khz) = (self.place(class as u16, number, opp), kind.equal_khz(opp));
+                self.relative[place] = top_ns / cost(khz, 1.0).total_ns();
                 for busy in 1..=self.nr_threads {
-                    let cost = cost(opp.khz, self.core_share(number, busy));
+                    let cost = cost(khz, self.core_share(number, busy));
                     least_share = least_share.min(cost.wait_ns / instruction_ns);
                     self.rate[place * self.nr_threads + busy - 1] =
                         work_per_ns(kind, self.core_share(number, busy), instruction_ns, cost);
@@ -142,6 +151,11 @@ impl Rates {
     }
     pub fn core_share(&self, kind: usize, busy_on_core: usize) -> f64 {
         self.core_shares[kind * self.nr_threads + busy_on_core.max(1) - 1]
+    }
+    /// What hardware counters show of work that does not contend: instructions per ns of work, and misses per instruction. 0 for a class of
+    /// which only the share is known for which it waits.
+    pub fn counted(&self, class: u16) -> (f64, f64) {
+        self.counted[usize::from(class)]
     }
     /// `None`: the class does not contend on this machine.
     pub fn alone(&self, class: u16, kind: usize) -> Option<&Alone> {

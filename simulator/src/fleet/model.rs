@@ -99,8 +99,8 @@ impl Model {
             );
             return;
         };
-        let khz = self.kind.opps[self.opp].khz;
-        let alone = |memory_use: &&MemoryUse| Demand::new(memory_use, self.kind.rated_khz, 1.0);
+        let khz = self.kind.equal_khz(self.opp);
+        let alone = |memory_use: &&MemoryUse| Demand::new(memory_use, self.kind.fastest.khz as f64, 1.0);
         let rated: Vec<f64> = sharing
             .iter()
             .map(|(memory_use, _)| solver.alone(memory, alone(memory_use)).total_ns())
@@ -114,7 +114,7 @@ impl Model {
         for ((_, cores), rated_ns) in sharing.iter().zip(rated) {
             let cost = solver.costs[core];
             paces.push(Pace {
-                rate: self.kind.speed * rated_ns / cost.total_ns(),
+                rate: self.kind.fastest.speed * rated_ns / cost.total_ns(),
                 waits: cost.wait_ns / cost.total_ns(),
             });
             core += *cores as usize;
@@ -127,7 +127,7 @@ impl Model {
         let rate = self.kind.rate(self.opp, share);
         Pace {
             rate,
-            waits: share * rate / self.kind.speed,
+            waits: share * rate / self.kind.fastest.speed,
         }
     }
 

@@ -25,7 +25,7 @@ fn setup(machines: u32) -> Setup {
 /// `domains` memory domains of 4 cores at the speed of the reference core, 180 W and 15 W for each busy core.
 fn machine(domains: usize) -> Machine {
     let mut machine = lop_machine::load("opteron-2x4", &[]).unwrap();
-    machine.kinds[0].speed = 1.0;
+    (machine.kinds[0].speed, machine.kinds[0].fastest.speed) = (1.0, 1.0);
     machine.cpus.truncate(4 * domains);
     machine.nr_cores = 4 * domains;
     machine.nr_memory_domains = domains;

@@ -114,10 +114,13 @@ fn memory_use(
 
 /// Share of its time alone on the reference core for which work waits for misses. It is the m for machines without figures for their memory.
 pub(crate) fn reference_share(memory_use: &MemoryUse) -> f64 {
+    memory_use.wait_ns(applications().reference.latency_ns) / reference_ns(memory_use)
+}
+
+/// Time of an instruction alone on the reference core.
+pub(crate) fn reference_ns(memory_use: &MemoryUse) -> f64 {
     let Reference { mhz, latency_ns } = applications().reference;
-    let compute_ns = memory_use.compute_ns(mhz * 1e3);
-    let wait_ns = memory_use.wait_ns(latency_ns);
-    wait_ns / (compute_ns + wait_ns)
+    memory_use.compute_ns(mhz * 1e3) + memory_use.wait_ns(latency_ns)
 }
 
 #[cfg(test)]

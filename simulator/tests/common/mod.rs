@@ -3,7 +3,7 @@
 #![allow(dead_code, unused_imports)] // each test program uses its own share
 
 use lop_machine::input::Override;
-use lop_machine::{Cost, Cpu, Cpufreq, Dram, IdleState, Kind, Machine, Opp};
+use lop_machine::{Cost, Cpu, Cpufreq, Dram, IdleState, Kind, Machine, Opp, Rated};
 use lop_policy::MemoryClass;
 use lop_simulator::experiment::{self, Cell, Experiment, PolicyResult, RunControl, Study};
 use lop_simulator::workload::{self, Amount, App, Program, Start, Step, Workload};
@@ -43,10 +43,12 @@ pub fn idle(name: &str, exit_ns: u64, residency_ns: u64, watts: Option<f64>) -> 
 }
 
 pub fn kind(speed: f64, opps: Vec<Opp>) -> Kind {
+    let khz = opps.last().map_or(0, |opp| opp.khz);
     Kind {
         name: "core".into(),
         speed,
-        rated_khz: opps.last().map_or(0, |opp| opp.khz),
+        rated_khz: khz,
+        fastest: Rated { speed, khz },
         smt_speedup: 1.0,
         smt_power: 0.0,
         turbo: vec![],
@@ -54,6 +56,12 @@ pub fn kind(speed: f64, opps: Vec<Opp>) -> Kind {
         opps,
         idle_states: vec![idle("C1", 0, 0, None)],
     }
+}
+
+/// A kind that is slower than the first.
+pub fn add_kind(machine: &mut Machine, slower: Kind) {
+    let fastest = machine.kinds[0].fastest;
+    machine.kinds.push(Kind { fastest, ..slower });
 }
 
 /// 1000 MHz: 1 W idle, 2 W busy. 2000 MHz: 2 W idle, 8 W busy. One voltage, domains draw nothing themselves.
