@@ -81,11 +81,11 @@ fn kernel_build() -> (Rc<Machine>, Rc<Workload>) {
     (machine("phenom-9750", &[]), built(spec))
 }
 
-/// 64 periodic tasks on 8 CPUs for 60 simulated seconds.
-fn periodic() -> (Rc<Machine>, Rc<Workload>) {
+/// 64 periodic tasks for 60 simulated seconds.
+fn periodic(machine: Rc<Machine>) -> (Rc<Machine>, Rc<Workload>) {
     let text = include_str!("../data/periodic-64.json");
     let spec = workload::rtapp::read("periodic-64.json", text).expect("a file in rt-app's format");
-    (machine("opteron-2352-x2", &[]), built(spec))
+    (machine, built(spec))
 }
 
 /// 1,000 tasks on 128 cores (256 CPUs) for one simulated second.
@@ -144,7 +144,7 @@ pub fn all() -> Vec<Case> {
     ];
     let everyday = [
         ("kernel-build -j1, 364 s", kernel_build()),
-        ("periodic-64 on 8 CPUs, 60 s", periodic()),
+        ("periodic-64 on 8 CPUs, 60 s", periodic(machine("opteron-2352-x2", &[]))),
         ("1000 tasks on 128 cores, 1 s", server()),
         ("16 contending tasks on 8 cores, 20 s", contended()),
     ];
@@ -161,6 +161,14 @@ pub fn all() -> Vec<Case> {
             let what = format!("sparse, {cores} cores");
             cases.push(Case::new("scaling", &what, &sparse(cores), policy));
         }
+    }
+    for policy in ["highlow-spare", "auto"] {
+        for cpus in [8, 256] {
+            let what = format!("64 tasks, {cpus} CPUs");
+            cases.push(Case::new("idle", &what, &periodic(server_of(cpus)), policy));
+        }
+        let siblings = periodic(machine("server-2x64", &[]));
+        cases.push(Case::new("idle", "64 tasks, 128 cores with SMT", &siblings, policy));
     }
     cases
 }

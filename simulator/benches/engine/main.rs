@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How fast the engine is: the cases that it has to be quick for, and how the cost of an event grows with cores and tasks.
+//! How fast the engine is: the cases that it has to be quick for, and how the cost of an event grows with cores and tasks, and with CPUs that are idle.
 //!
 //! `cargo bench -p lop-simulator -- NAME` runs the cases whose name contains NAME.
 
