@@ -127,6 +127,7 @@ impl Enforcer {
             self.shadow.remove(thread.tid);
             self.shadow.add(thread.tid, pid, &allowed, hint.length);
         }
+        self.shadow.declare(thread.tid, hint.parallelism);
         if thread.runnable && !known.runnable {
             known.runnable = true;
             self.shadow.wake(thread.tid, thread.cpu);

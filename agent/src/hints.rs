@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Hints that threads of the command give by the library in hints/, read at each look. Each process has a page of its own, and can write anything into
-//! it. So it is about threads of its own process only, and only flags, a length and a memory class are taken from it.
+//! it. So it is about threads of its own process only, and only flags, a length, a parallelism and a memory class are taken from it.
 
 mod register;
 
@@ -28,7 +28,8 @@ const _: () = assert!(
 
 /// The variable that names the folder to the command.
 pub const VARIABLE: &str = "LOP_HINT_DIR";
-const KNOWN_FLAGS: u32 = bit::LOP_HINT_SPINNING | bit::LOP_HINT_SEQUENTIAL | bit::LOP_HINT_LOCK_HOLDER;
+const KNOWN_FLAGS: u32 =
+    bit::LOP_HINT_SPINNING | bit::LOP_HINT_SEQUENTIAL | bit::LOP_HINT_LOCK_HOLDER | bit::LOP_HINT_BACKGROUND;
 const HEADER_BYTES: usize = size_of::<Header>();
 const RECORD_BYTES: usize = size_of::<Record>();
 /// What one read fetches: all that most processes use.
@@ -79,8 +80,14 @@ impl Hints {
         });
     }
 
-    pub fn of(&self, pid: u32, tid: u32) -> Hint {
-        self.by_thread.get(&(pid, tid)).copied().unwrap_or_default()
+    /// Whether a thread of the process had a record at the last look.
+    pub fn has(&self, pid: u32) -> bool {
+        self.by_thread.range((pid, 0)..=(pid, u32::MAX)).next().is_some()
+    }
+
+    /// `thread`: its number as the process knows it, `gettid()`.
+    pub fn of(&self, pid: u32, thread: u32) -> Hint {
+        self.by_thread.get(&(pid, thread)).copied().unwrap_or_default()
     }
 }
 
@@ -137,6 +144,7 @@ fn hint(pid: u32, record: &Record) -> Option<((u32, u32), Hint)> {
         let hint = Hint {
             flags: record.flags & KNOWN_FLAGS,
             length: record.length,
+            parallelism: record.parallelism,
             memory: u8::try_from(record.memory).unwrap_or(0),
         };
         ((pid, record.thread), hint)
@@ -170,10 +178,12 @@ mod tests {
         std::env::set_var(VARIABLE, folder.path());
         lopsided::length(360);
         lopsided::memory(lopsided::Memory::Intensive);
+        lopsided::parallelism(4);
         let _background = lopsided::background();
         let expected = |flags| Hint {
-            flags,
+            flags: flags | bit::LOP_HINT_BACKGROUND,
             length: 360,
+            parallelism: 4,
             memory: 3,
         };
         {

@@ -280,10 +280,16 @@ impl Policy {
                 let spins = flags & hint_flags::SPINNING != 0;
                 policy.spin(&mut self.answers, task, app, NO_GROUP, spins, now_ns);
             }
-            if changed & (hint_flags::SEQUENTIAL | hint_flags::LOCK_HOLDER) != 0 {
+            if changed & !hint_flags::SPINNING != 0 {
                 policy.set_hints(&mut self.answers, task, app, flags & !hint_flags::SPINNING, now_ns);
             }
         }
+    }
+    /// How many tasks of the application want to run at once; 0: not known.
+    pub fn declare(&mut self, app: &mut App, parallelism: u32) {
+        let (policy, now_ns) = (self.handle(), self.answers.now_ns);
+        // Nobody else changes the application meanwhile, so the first try succeeds.
+        unsafe { policy.declare(&mut self.answers, app, parallelism, now_ns) };
     }
     pub fn declare_length(&mut self, task: &mut Task, app: &mut App, length: u32) {
         lop_policy::declare_length(task, app, length);

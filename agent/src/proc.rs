@@ -26,6 +26,8 @@ struct Thread {
     pid: u32,
     stat: Option<File>,
     children: Option<File>,
+    /// Its number in its own PID namespace; `None`: not read yet.
+    own_number: Option<u32>,
 }
 
 /// The tree below a process, including the orphans that came to this process, which must be a subreaper.
@@ -154,6 +156,7 @@ impl ProcTree {
                 pid,
                 stat: keep.then(|| open_stat(&self.proc, pid, tid).ok()).flatten(),
                 children: keep.then(|| open_children(&self.proc, pid, tid).ok()).flatten(),
+                own_number: None,
             };
             self.threads.insert(tid, thread);
             seen.extend(self.see(tid).map(|(seen, _)| seen));
@@ -267,9 +270,14 @@ impl World for ProcTree {
     }
 
     fn hint(&mut self, tid: u32) -> Hint {
-        self.threads
-            .get(&tid)
-            .map_or_else(Hint::default, |thread| self.hints.of(thread.pid, tid))
+        let Some(thread) = self.threads.get_mut(&tid).filter(|thread| self.hints.has(thread.pid)) else {
+            return Hint::default();
+        };
+        if thread.own_number.is_none() {
+            thread.own_number = own_number(&self.proc, thread.pid, tid);
+        }
+        let hint = |number| self.hints.of(thread.pid, number);
+        thread.own_number.map_or_else(Hint::default, hint)
     }
 
     fn affinity(&mut self, tid: u32) -> io::Result<Cpus> {
@@ -312,6 +320,16 @@ fn no_children(proc: &Path, own: u32, error: &io::Error) -> String {
         "{}/{own}/task/{own}/children: {error}: the children of a command cannot be followed: mount /proc, or use a kernel with CONFIG_PROC_CHILDREN",
         proc.display()
     )
+}
+
+/// What `gettid()` returns to the thread: the last of its numbers, one for each PID namespace from that of `proc` down. `None`: it is gone.
+fn own_number(proc: &Path, pid: u32, tid: u32) -> Option<u32> {
+    let status = fs::read(proc.join(format!("{pid}/task/{tid}/status"))).ok()?;
+    // The name in it may be any bytes.
+    let status = String::from_utf8_lossy(&status);
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    // A kernel without PID namespaces has no such line.
+    numbers.map_or(Some(tid), |numbers| numbers.split_whitespace().last()?.parse().ok())
 }
 
 fn open_stat(proc: &Path, pid: u32, tid: u32) -> io::Result<File> {

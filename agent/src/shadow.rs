@@ -28,11 +28,14 @@ struct Entry {
     length: u32,
     restricted: bool,
     flags: u32,
+    parallelism: u32,
 }
 
 struct Members {
     app: App,
     tasks: u32,
+    /// The last task that declared the parallelism.
+    declared_by: Option<u32>,
 }
 
 /// No single event leads to more steps than this; a faulty rule must not hang the agent.
@@ -93,6 +96,7 @@ impl Shadow {
         let members = self.apps.entry(app).or_insert_with(|| Members {
             app: App::new(0),
             tasks: 0,
+            declared_by: None,
         });
         members.tasks += 1;
         if length > 0 {
@@ -114,6 +118,7 @@ impl Shadow {
             length,
             restricted,
             flags: 0,
+            parallelism: 0,
         };
         self.tasks.insert(id, entry);
         self.list(app, length);
@@ -125,10 +130,14 @@ impl Shadow {
         self.policy.answers.allowed.remove(&id);
         self.list(entry.app, entry.length);
         if let Some(members) = self.apps.get_mut(&entry.app) {
+            if members.declared_by == Some(id) {
+                self.policy.declare(&mut members.app, 0);
+            }
             members.tasks -= 1;
             if members.tasks == 0 {
                 self.apps.remove(&entry.app);
             }
+            self.follow();
         }
     }
 
@@ -212,6 +221,22 @@ impl Shadow {
         }
         entry.flags = flags;
         self.policy.set_hints(&mut entry.task, &mut members.app, flags);
+        self.follow();
+    }
+
+    /// How many tasks of its application want to run at once, as the task says; 0: not known. The last task to say something else than before counts,
+    /// until it is removed.
+    pub fn declare(&mut self, id: u32, parallelism: u32) {
+        let Some(entry) = self.tasks.get_mut(&id) else { return };
+        let Some(members) = self.apps.get_mut(&entry.app) else {
+            return;
+        };
+        if entry.parallelism == parallelism {
+            return;
+        }
+        entry.parallelism = parallelism;
+        members.declared_by = Some(id);
+        self.policy.declare(&mut members.app, parallelism);
         self.follow();
     }
 

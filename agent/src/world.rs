@@ -21,10 +21,12 @@ pub struct Seen {
 /// A thread's hints (`struct lop_hint_record`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Hint {
-    /// `enum lop_hint_bit`: spinning, sequential, lock holder.
+    /// `enum lop_hint_bit`: spinning, sequential, lock holder, background.
     pub flags: u32,
     /// Its work, in a unit of its application; 0: not declared.
     pub length: u32,
+    /// How many threads of its process want to run at once; 0: not declared.
+    pub parallelism: u32,
     /// `enum lop_memory_class`; 0: not declared.
     pub memory: u8,
 }

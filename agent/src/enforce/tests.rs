@@ -412,3 +412,22 @@ fn auto_plans_where_the_machine_has_a_choice() {
     for_ms(&mut world, &mut enforcer, 4100);
     assert_eq!((world.of(10), world.of(11)), ("1".into(), "0".into()));
 }
+
+/// Its CPU stays in the set while it spins there (policy/sets/sets.h: members leave when they are idle), but it asks for none.
+#[test]
+fn who_spins_keeps_a_cpu_and_counts_for_none() {
+    let mut world = Fake::default();
+    let mut enforcer = enforcer(Named::Highlow, [1000; 4]);
+    world.runs(10, true);
+    world.runs(11, true);
+    world.later(&mut enforcer, 1);
+    world.threads.get_mut(&11).unwrap().3.flags = 1;
+    world.later(&mut enforcer, 100);
+    assert_eq!((enforcer.active(), world.of(10)), (1, "0-1".into()));
+    world.runs(12, true);
+    world.later(&mut enforcer, 10);
+    assert_eq!((enforcer.active(), world.of(12)), (2, "0-1".into()));
+    world.threads.get_mut(&11).unwrap().3.flags = 0;
+    world.later(&mut enforcer, 10);
+    assert_eq!((enforcer.active(), world.of(12)), (3, "0-2".into()));
+}

@@ -147,3 +147,23 @@ fn a_pinned_task_promotes_its_cpu() {
     assert_eq!(shadow.place(7), Some(Place::Runs(3)));
     assert!(shadow.members().has(3));
 }
+
+#[test]
+fn the_last_task_to_declare_the_parallelism_counts_until_it_ends() {
+    let mut shadow = machine(Named::Highlow, [1000; 4]);
+    add(&mut shadow, 10..13, 0);
+    shadow.wake(10, 0);
+    let size = |shadow: &Shadow| shadow.members().iter().count();
+    shadow.declare(11, 4);
+    assert_eq!(size(&shadow), 4);
+    shadow.declare(12, 2);
+    shadow.declare(11, 4);
+    at(&mut shadow, 20);
+    assert_eq!(size(&shadow), 2, "11 says what it said before");
+    shadow.remove(11);
+    at(&mut shadow, 40);
+    assert_eq!(size(&shadow), 2);
+    shadow.remove(12);
+    at(&mut shadow, 60);
+    assert_eq!(size(&shadow), 1, "by demand");
+}
