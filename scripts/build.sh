@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# build.sh: the release build of lop, including its BPF program, and the library of hints/.
+# build.sh: the release build of lop, including its BPF program, and the library and OpenMP tool of hints/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-scripts/need.sh rust cc bpf make
+scripts/need.sh rust cc bpf make clang-openmp
 cargo build --release --locked -p lop
-make --no-print-directory --quiet -C hints OUT="$(realpath -m "${CARGO_TARGET_DIR:-target}")/hints"
+make --no-print-directory --quiet -C hints OUT="$(realpath -m "${CARGO_TARGET_DIR:-target}")/hints" CLANG="$(scripts/clang.sh)" all ompt

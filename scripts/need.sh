@@ -58,7 +58,8 @@ reason() {
     c++) echo 'compiles the fuzzing engine' ;;
     clang) echo 'checks that policy/ compiles for BPF' ;;
     bpf) echo 'builds the scheduler for the kernel, and describes the headers of policy/ to Rust' ;;
-    openmp | clang-openmp) echo 'builds the loads that use OpenMP' ;;
+    openmp) echo 'builds the loads that use OpenMP' ;;
+    clang-openmp) echo 'builds the loads that use OpenMP, and the OpenMP tool of hints/' ;;
     sanitizers) echo 'checks the loads while they run' ;;
     dpkg-dev) echo 'finds out what the Debian package depends on' ;;
     systemd-analyze) echo 'checks the unit file' ;;
