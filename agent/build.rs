@@ -7,6 +7,8 @@ const HEADER: &str = "../hints/record.h";
 
 fn main() {
     println!("cargo:rerun-if-changed={HEADER}");
+    // The flag of scripts/fuzz.sh.
+    println!("cargo:rustc-check-cfg=cfg(fuzzing)");
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo says where"));
     bindgen::builder()
         .header(HEADER)

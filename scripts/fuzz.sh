@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# fuzz.sh [SECONDS]: fuzzes every reader of user-written text, guided by coverage, for SECONDS (60) in total.
+# fuzz.sh [SECONDS]: fuzzes every reader of what users or their programs write, guided by coverage, for SECONDS (60) in total.
 #
 # The engine is libFuzzer. cargo-fuzz only wants a nightly compiler for its sanitizers. The coverage instrumentation is an LLVM
 # pass that the stable compiler has too, and in safe code the faults to find are panics.
@@ -14,7 +14,7 @@ scripts/need.sh rust cc c++ bpf
 
 out=target/fuzz
 host=$(rustc -vV | sed -n 's/^host: //p')
-mapfile -t targets < <(sed -n 's/^name = "\(.*_\(toml\|json\|sysfs\|text\|trace\)\)"$/\1/p' fuzz/Cargo.toml)
+mapfile -t targets < <(sed -n 's/^name = "\(.*_\(toml\|json\|sysfs\|text\|trace\|page\)\)"$/\1/p' fuzz/Cargo.toml)
 each=$((seconds / ${#targets[@]}))
 [ "$each" -gt 0 ] || each=1
 mkdir -p "$out/crashes"
@@ -30,7 +30,7 @@ seeds_of() {
     live_sysfs) echo machine/tests/live/trees ;;
     meter_* | intensity_text | published_toml) echo "fuzz/seeds/$1" ;;
     speeds_json) echo fuzz/seeds/speeds_json ;;
-    recording_trace) echo fuzz/seeds/recording_trace ;;
+    recording_trace | hint_page) echo "fuzz/seeds/$1" ;;
   esac
 }
 

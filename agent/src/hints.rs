@@ -38,7 +38,7 @@ const FIRST_BYTES: usize = 4096;
 const MOST_BYTES: usize = 256 << 10;
 
 /// All records of the processes that were given memory.
-pub(crate) struct Hints {
+pub struct Hints {
     register: Register,
     tell: fn(&str),
     by_thread: BTreeMap<(u32, u32), Hint>,

@@ -26,6 +26,8 @@ pub use affinity::{Affinity, AgentError, Options, Report};
 pub use cpus::Cpus;
 pub use folder::{base, restore};
 pub use follower::Follower;
+#[cfg(fuzzing)]
+pub use hints::Hints;
 pub use hints::VARIABLE as HINT_VARIABLE;
 pub use machine::Sizes;
 pub use policy::Facts;

@@ -2,6 +2,7 @@
 use super::*;
 use crate::policy::{Asked, CpuPlace, Named};
 use lop_machine::counters::{Measured, Source};
+use proptest::prelude::*;
 
 /// Threads by number: process, whether it runs, affinity, its hints.
 #[derive(Default)]
@@ -430,4 +431,39 @@ fn who_spins_keeps_a_cpu_and_counts_for_none() {
     world.threads.get_mut(&11).unwrap().3.flags = 0;
     world.later(&mut enforcer, 10);
     assert_eq!((enforcer.active(), world.of(12)), (3, "0-2".into()));
+}
+
+/// What a thread says at a look: whether it runs, and its hints.
+fn lies() -> impl Strategy<Value = (u32, bool, Hint)> {
+    (0..6u32, any::<bool>(), 0..16u32, any::<(u32, u32, u8)>()).prop_map(
+        |(tid, runs, flags, (length, parallelism, memory))| {
+            let hint = Hint {
+                flags,
+                length,
+                parallelism,
+                memory,
+            };
+            (tid, runs, hint)
+        },
+    )
+}
+
+proptest! {
+    /// The policy's own assertions hold, and each thread has CPUs that it may use.
+    #[test]
+    fn whatever_threads_say_each_has_cpus(
+        policy in prop::sample::select(vec![Named::Highlow, Named::Phase, Named::LongestFirst, Named::Spread, Named::Auto]),
+        said in prop::collection::vec((lies(), 0..300u64), 1..60),
+    ) {
+        let mut world = Fake::default();
+        let mut enforcer = planned_enforcer(policy, [1000, 1000, 500, 500], [0, 0, 1, 1], counted([]));
+        for ((tid, runs, hint), ms) in said {
+            world.runs(tid, runs);
+            let thread = world.threads.get_mut(&tid).unwrap();
+            (thread.0, thread.3) = (tid / 3, hint);
+            world.later(&mut enforcer, ms);
+            prop_assert!(world.threads.values().all(|thread| !thread.2.is_empty() && thread.2.without(&four()).is_empty()));
+            prop_assert!(enforcer.active() <= 6);
+        }
+    }
 }

@@ -128,17 +128,19 @@ fn serve(listener: &UnixListener, pages: &Mutex<Pages>, ends: &AtomicBool) {
 /// A later page of a process, which has executed another program, takes the place of the earlier.
 fn register(connection: &UnixStream, pages: &Mutex<Pages>, most: usize) -> io::Result<()> {
     let pid = admitted(&peer(connection)?, rustix::process::geteuid().as_raw())?;
-    let page = Page::new()?;
-    let mut pages = lock(pages);
+    send(connection, &give(&mut lock(pages), pid, most)?.file)
+}
+
+/// A page for this process. Where there are as many as may be, those make room whose processes have ended.
+fn give(pages: &mut Pages, pid: u32, most: usize) -> io::Result<&Page> {
     if pages.len() >= most {
         pages.retain(|&pid, page| page.is_in_use(pid));
     }
     if pages.len() >= most && !pages.contains_key(&pid) {
         return Err(io::Error::from(io::ErrorKind::QuotaExceeded));
     }
-    let sent = send(connection, &page.file);
-    pages.insert(pid, page);
-    sent
+    pages.insert(pid, Page::new()?);
+    Ok(&pages[&pid])
 }
 
 /// The number of a process that may give hints: one of the same user.
@@ -215,6 +217,38 @@ mod tests {
         lock(&pages).get_mut(&1).unwrap().given = Instant::now().checked_sub(2 * YOUNG).unwrap();
         assert!(asks(&pages, 2).is_some());
         assert_eq!(lock(&pages).keys().copied().collect::<Vec<_>>(), [2, own]);
+    }
+
+    /// Of any number of processes, those that came first have their pages as long as they are young or live.
+    #[test]
+    fn there_are_never_more_pages_than_may_be() {
+        let mut pages = Pages::new();
+        let given = |pages: &mut Pages, pids: std::ops::Range<u32>| {
+            pids.filter(|&pid| give(pages, pid, 8).is_ok() && pages.len() <= 8)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(given(&mut pages, 1..1000), (1..9).collect::<Vec<_>>());
+        for page in pages.values_mut() {
+            page.given = Instant::now().checked_sub(2 * YOUNG).unwrap();
+        }
+        assert_eq!(given(&mut pages, 1000..2000), (1000..1008).collect::<Vec<_>>());
+        assert_eq!(pages.into_keys().collect::<Vec<_>>(), (1000..1008).collect::<Vec<_>>());
+    }
+
+    /// Their process has one page all the same, the last one.
+    #[test]
+    fn clients_that_never_read_keep_nobody_waiting() {
+        let folder = tempfile::tempdir().unwrap();
+        let register = Register::open(folder.path()).unwrap();
+        let connect = || UnixStream::connect(folder.path().join("socket")).unwrap();
+        let _silent: Vec<_> = (0..200).map(|_| connect()).collect();
+        let page = receive(&connect()).unwrap();
+        page.write_all_at(b"mine", 100).unwrap();
+        let mut read = [0; 4];
+        let pages = register.pages();
+        assert_eq!(pages.keys().copied().collect::<Vec<_>>(), [std::process::id()]);
+        pages[&std::process::id()].file.read_exact_at(&mut read, 100).unwrap();
+        assert_eq!(&read, b"mine");
     }
 
     #[test]
