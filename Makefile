@@ -12,7 +12,7 @@ export PREFIX DESTDIR
 
 help:
 	@echo 'make build  the release build, target/release/lop'
-	@echo 'make install, make uninstall  lop, man pages, completions, unit file library and OpenMP tool of hints/ below PREFIX (/usr/local)'
+	@echo 'make install, make uninstall  lop, man pages, completions, unit file and the libraries of hints/ below PREFIX (/usr/local)'
 	@echo 'make deb    a Debian package of the same'
 	@echo 'make demo   build, simulate a recorded build under every policy, reproduce the kernel-compile study'
 	@echo 'make test   the gate: format, lint, tests, policy for gcc, clang and BPF, the kernel side in a guest; all exact checks'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# build.sh: the release build of lop, including its BPF program, and the library and OpenMP tool of hints/.
+# build.sh: the release build of lop, including its BPF program, and the libraries of hints/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/need.sh rust cc bpf make clang-openmp

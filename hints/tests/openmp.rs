@@ -3,24 +3,13 @@
 
 mod common;
 
-use common::{listen, Page};
-use std::io::{BufRead, BufReader, Write};
+use common::program::{succeeds, Program};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
 
 const SPINNING: u32 = 1;
 const SEQUENTIAL: u32 = 2;
-/// A thread on its way to a barrier may take long to get there.
-const PATIENCE: Duration = Duration::from_secs(300);
-
-fn succeeds(command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{command:?}: {said}");
-    String::from_utf8(output.stdout).unwrap().trim().into()
-}
 
 /// The folder of the tool and of the program `openmp`.
 fn built() -> &'static Path {
@@ -58,63 +47,10 @@ fn built() -> &'static Path {
     })
 }
 
-struct Program {
-    child: Child,
-    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
-    folder: tempfile::TempDir,
-}
-
-/// The first thread, or the one that waits for an answer; what it says, and what the others say, in order: flags and parallelism.
-type Said = ((u32, u32), Vec<(u32, u32)>);
-
-impl Program {
-    fn start(mode: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        listen(folder.path());
-        let mut child = Command::new(built().join("openmp"))
-            .arg(mode)
-            .env("LOP_HINT_DIR", folder.path())
-            .env("OMP_TOOL_LIBRARIES", built().join("liblopsided-ompt.so"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        Self { child, lines, folder }
-    }
-
-    fn says(&self, thread: u32) -> Said {
-        let mut records = Page::read(self.folder.path(), self.child.id()).1;
-        records.retain(|record| record[0] != 0);
-        let (own, others): (Vec<_>, Vec<_>) = records.iter().partition(|record| record[6] == thread);
-        assert_eq!(own.len(), 1, "of thread {thread}: {records:?}");
-        let says = |record: &[u32; 16]| (record[1], record[4]);
-        let mut others: Vec<_> = others.into_iter().map(says).collect();
-        others.sort_unstable();
-        (says(own[0]), others)
-    }
-
-    /// The program is there, and before long says that.
-    fn at(&mut self, place: &str, wanted: impl Fn(&Said) -> bool) {
-        let line = self.lines.next().expect("the program goes on").unwrap();
-        let (found, thread) = line.split_once(' ').unwrap();
-        assert_eq!(found, place);
-        let (thread, ends) = (thread.parse().unwrap(), Instant::now() + PATIENCE);
-        loop {
-            let said = self.says(thread);
-            if wanted(&said) {
-                break;
-            }
-            assert!(Instant::now() < ends, "{place}: {said:?}");
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        self.child.stdin.as_ref().unwrap().write_all(b"\n").unwrap();
-    }
-
-    fn ends(mut self) {
-        assert!(self.lines.next().is_none());
-        assert!(self.child.wait().unwrap().success());
-    }
+fn start(mode: &str) -> Program {
+    let mut command = Command::new(built().join("openmp"));
+    let tool = built().join("liblopsided-ompt.so");
+    Program::start(command.arg(mode).env("OMP_TOOL_LIBRARIES", tool))
 }
 
 /// So many others, all of which only say these flags.
@@ -124,7 +60,7 @@ fn others(number: usize, flags: u32) -> Vec<(u32, u32)> {
 
 #[test]
 fn regions_have_a_parallelism_and_between_them_the_program_is_sequential() {
-    let mut program = Program::start("regions");
+    let mut program = start("regions");
     program.at("busy", |said| *said == ((0, 4), others(3, 0)));
     program.at("waited-for", |said| *said == ((0, 4), others(3, SPINNING)));
     program.at("between", |said| *said == ((SEQUENTIAL, 0), others(3, SPINNING)));
@@ -136,7 +72,7 @@ fn regions_have_a_parallelism_and_between_them_the_program_is_sequential() {
 /// Two threads start a region of three each: six threads, as the one of them said that came last.
 #[test]
 fn threads_of_nested_regions_add_up() {
-    let mut program = Program::start("nested");
+    let mut program = start("nested");
     program.at("nested", |(own, others)| {
         let flags = others.iter().map(|(flags, _)| flags).chain([&own.0]);
         let declared = others.iter().map(|(_, declared)| declared).chain([&own.1]);
@@ -150,7 +86,7 @@ fn threads_of_nested_regions_add_up() {
 
 #[test]
 fn who_runs_a_task_at_a_barrier_does_not_spin() {
-    let mut program = Program::start("tasks");
+    let mut program = start("tasks");
     program.at("task", |(own, others)| {
         own.0 == 0 && others.len() == 1 && others[0].0 == SPINNING
     });
@@ -159,7 +95,7 @@ fn who_runs_a_task_at_a_barrier_does_not_spin() {
 
 #[test]
 fn with_several_initial_threads_none_is_sequential() {
-    let mut program = Program::start("two-initial");
+    let mut program = start("two-initial");
     program.at("two", |(own, others)| {
         let declared = others.iter().map(|(_, declared)| declared).chain([&own.1]);
         own.0 == 0 && others.len() == 4 && others.iter().all(|said| said.0 == 0) && declared.max() == Some(&5)

@@ -3,6 +3,8 @@
 
 #![allow(dead_code)]
 
+pub mod program;
+
 use rustix::net::{sendmsg, SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use std::fs::File;
 use std::io::{IoSlice, Write};

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+/* contended: a program that knows nothing of hints. Its second thread waits for two mutexes that the first one has. */
+
+static pthread_mutex_t outer = PTHREAD_MUTEX_INITIALIZER, inner = PTHREAD_MUTEX_INITIALIZER;
+static long waiter;
+static int waits_for; /* the number of the lock that it asks for next */
+
+static void rendezvous(const char *where)
+{
+	char byte;
+
+	printf("%s %ld\n", where, syscall(SYS_gettid));
+	fflush(stdout);
+	if (read(STDIN_FILENO, &byte, 1) != 1)
+		_exit(1);
+}
+
+static void lock(pthread_mutex_t *mutex)
+{
+	__atomic_add_fetch(&waits_for, 1, __ATOMIC_SEQ_CST);
+	pthread_mutex_lock(mutex);
+}
+
+static void *second(void *unused)
+{
+	waiter = syscall(SYS_gettid);
+	lock(&outer);
+	rendezvous("outer");
+	lock(&inner);
+	rendezvous("both");
+	pthread_mutex_unlock(&outer);
+	rendezvous("inner");
+	pthread_mutex_unlock(&inner);
+	rendezvous("none");
+	pthread_mutex_lock(&outer);
+	rendezvous("at-once");
+	pthread_mutex_unlock(&outer);
+	return unused;
+}
+
+/* Gives the mutex back once the second thread has asked for it, and sleeps. */
+static void unlock(int number, pthread_mutex_t *mutex)
+{
+	char path[64], line[512], *state = NULL;
+
+	while (__atomic_load_n(&waits_for, __ATOMIC_SEQ_CST) != number)
+		;
+	snprintf(path, sizeof(path), "/proc/self/task/%ld/stat", waiter);
+	while (!state || state[2] != 'S') {
+		FILE *file = fopen(path, "r");
+
+		state = file && fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
+		if (file)
+			fclose(file);
+	}
+	pthread_mutex_unlock(mutex);
+}
+
+int main(void)
+{
+	pthread_t thread;
+
+	pthread_mutex_lock(&outer);
+	pthread_mutex_lock(&inner);
+	if (pthread_create(&thread, NULL, second, NULL) != 0)
+		return 1;
+	unlock(1, &outer);
+	unlock(2, &inner);
+	pthread_join(thread, NULL);
+	return 0;
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the library for LD_PRELOAD says of a program that gives no hints itself.
+
+mod common;
+
+use common::program::{succeeds, Program};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const LOCK_HOLDER: u32 = 4;
+
+#[test]
+fn who_waited_for_a_mutex_holds_it_for_others_until_it_unlocks_the_last() {
+    let hints = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("preload");
+    let make = ["-C", hints.to_str().unwrap(), &format!("OUT={}", out.display())];
+    succeeds(Command::new("make").args(make));
+    let flags = [
+        "-std=c11",
+        "-D_GNU_SOURCE",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-pthread",
+        "-o",
+    ];
+    let (source, program) = (hints.join("tests/contended.c"), out.join("contended"));
+    succeeds(Command::new("cc").args(flags).arg(&program).arg(source));
+
+    let mut program = Program::start(Command::new(program).env("LD_PRELOAD", out.join("liblopsided-preload.so")));
+    for (place, flags) in [
+        ("outer", LOCK_HOLDER),
+        ("both", LOCK_HOLDER),
+        ("inner", LOCK_HOLDER),
+        ("none", 0),
+        ("at-once", 0),
+    ] {
+        // The first thread waited for nothing, so it has no record.
+        program.at(place, |said| *said == ((flags, 0), Vec::new()));
+    }
+    program.ends();
+}
