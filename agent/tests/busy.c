@@ -10,6 +10,7 @@
 /*
  * busy THREADS BOARD: threads that never sleep and say what they are asked to. The file BOARD has a slot for each: what it is
  * to do, and which CPUs it may use. So whoever watches need not know the numbers of threads, and wakes none of them.
+ * Built with OpenMP only the first thread is one of these; the others are OpenMP's, and wait for a region that never comes.
  */
 
 enum order { SPINNING, SEQUENTIAL, LOCK_HOLDER, LENGTH, MEMORY, PARALLELISM, CHILD, EXIT };
@@ -80,6 +81,13 @@ int main(int argc, char **argv)
 	board = mmap(NULL, MOST_THREADS * sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 	if (board == MAP_FAILED || threads < 1 || threads > MOST_THREADS)
 		return 1;
+#ifdef _OPENMP
+#pragma omp parallel num_threads(threads)
+	{
+#pragma omp barrier
+	}
+	busy(&board[0]);
+#endif
 	for (int n = 0; n < threads; n++)
 		if (pthread_create(&thread, NULL, busy, &board[n]) != 0)
 			return 1;

@@ -35,31 +35,40 @@ const LOOKS: u32 = 10;
 const BETWEEN: Duration = Duration::from_millis(4);
 const PATIENCE: Duration = Duration::from_secs(300);
 
-fn program() -> &'static Path {
+fn succeeds(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{command:?}: {said}");
+    String::from_utf8(output.stdout).unwrap().trim().into()
+}
+
+/// The folder of liblopsided, its tool for OpenMP, and the programs `busy` and `busy-openmp`.
+fn built() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
-        let (folder, program) = (
-            Path::new(env!("CARGO_MANIFEST_DIR")),
-            Path::new(env!("CARGO_TARGET_TMPDIR")).join("busy"),
-        );
-        let built = Command::new("cc")
-            .current_dir(folder.join("../hints"))
-            .args([
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("agent-hints");
+        let path = out.display();
+        let clang = succeeds(&mut Command::new(root.join("scripts/clang.sh")));
+        let make = [&format!("OUT={path}"), &format!("CLANG={clang}"), "all", "ompt"];
+        succeeds(Command::new("make").arg("-C").arg(root.join("hints")).args(make));
+        for (name, openmp) in [("busy", "-pthread"), ("busy-openmp", "-fopenmp")] {
+            let flags = [
                 "-std=c11",
                 "-D_GNU_SOURCE",
                 "-Wall",
                 "-Wextra",
                 "-Werror",
                 "-O2",
-                "-pthread",
-                "-I.",
-                "-o",
-            ])
-            .arg(&program)
-            .args(["../agent/tests/busy.c", "lopsided.c", "channel.c"])
-            .status();
-        assert!(built.expect("cc is installed").success());
-        program
+                openmp,
+                "-Ihints",
+            ];
+            let mut cc = Command::new(&clang);
+            cc.current_dir(&root).args(flags).args(["agent/tests/busy.c", "-o"]);
+            let with = [&format!("-L{path}"), "-llopsided", &format!("-Wl,-rpath,{path}")];
+            succeeds(cc.arg(out.join(name)).args(with));
+        }
+        out
     })
 }
 
@@ -110,8 +119,8 @@ impl Machine {
         self.only(0) | self.only(1)
     }
 
-    /// Runs the program with so many threads under the policy, by this command before it, while `watch` looks at it.
-    fn run(&self, policy: Named, by: &[&str], threads: u32, watch: impl FnOnce(&Board)) {
+    /// Runs the command, whose last word is one of the programs, with so many threads under the policy, while `watch` looks at it.
+    fn run(&self, policy: Named, command: &[&str], threads: u32, watch: impl FnOnce(&Board)) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("board");
         let board = File::options()
@@ -128,7 +137,9 @@ impl Machine {
             ..Options::new(policy.into())
         };
         let mut affinity = Affinity::new(options).unwrap();
-        let command: Vec<_> = by.iter().map(AsRef::as_ref).chain([program().as_os_str()]).collect();
+        let (program, before) = command.split_last().unwrap();
+        let program = built().join(program);
+        let command: Vec<_> = before.iter().map(AsRef::as_ref).chain([program.as_os_str()]).collect();
         let mut busy = Command::new(command[0]);
         busy.args(&command[1..]).arg(threads.to_string()).arg(&path);
         std::thread::scope(|scope| {
@@ -209,10 +220,10 @@ impl Board {
 }
 
 /// Two threads have the fast CPU in turn, until one says something.
-fn hints_decide_who_is_fast(by: &[&str]) {
+fn hints_decide_who_is_fast(command: &[&str]) {
     let machine = Machine::of_two_kinds();
     let [fast, slow] = [machine.only(0), machine.only(1)];
-    machine.run(Named::Phase, by, 2, |board| {
+    machine.run(Named::Phase, command, 2, |board| {
         let turns = || {
             for wanted in [[fast, slow], [slow, fast], [fast, slow]] {
                 board.awaits(2, Duration::ZERO, "in turn", |cpus| cpus == wanted);
@@ -237,24 +248,24 @@ fn hints_decide_who_is_fast(by: &[&str]) {
 
 #[test]
 fn who_spins_gives_the_fast_cpu_away_and_who_is_waited_for_gets_it() {
-    hints_decide_who_is_fast(&[]);
+    hints_decide_who_is_fast(&["busy"]);
 }
 
 /// There the threads have other numbers, and write these into their records.
 #[test]
 fn threads_of_another_pid_namespace_are_found() {
-    let by: &[&str] = match rustix::process::geteuid().is_root() {
-        true => &["unshare", "--pid", "--fork"],
-        false => &["unshare", "--user", "--map-root-user", "--pid", "--fork"],
+    let command: &[&str] = match rustix::process::geteuid().is_root() {
+        true => &["unshare", "--pid", "--fork", "busy"],
+        false => &["unshare", "--user", "--map-root-user", "--pid", "--fork", "busy"],
     };
-    hints_decide_who_is_fast(by);
+    hints_decide_who_is_fast(command);
 }
 
 #[test]
 fn the_longer_thread_has_the_fast_cpu_and_a_child_the_length_that_was_said_before() {
     let machine = Machine::of_two_kinds();
     let [fast, slow] = [machine.only(0), machine.only(1)];
-    machine.run(Named::LongestFirst, &[], 2, |board| {
+    machine.run(Named::LongestFirst, &["busy"], 2, |board| {
         for (lengths, wanted) in [
             ([1000, 10], [fast, slow]),
             ([10, 1000], [slow, fast]),
@@ -265,7 +276,7 @@ fn the_longer_thread_has_the_fast_cpu_and_a_child_the_length_that_was_said_befor
             board.settles("lengths", &wanted);
         }
     });
-    machine.run(Named::LongestFirst, &[], 1, |board| {
+    machine.run(Named::LongestFirst, &["busy"], 1, |board| {
         board.tell(0, Order::Length, 1000);
         board.settles("alone", &[fast]);
         board.tell(0, Order::Child, 1);
@@ -282,7 +293,7 @@ fn threads_that_say_they_are_intensive_have_a_memory_domain_each() {
         (&format!("{cache}/type"), ["Unified", "Unified"]),
         (&format!("{cache}/shared_cpu_list"), ["{n}", "{n}"]),
     ]);
-    machine.run(Named::Spread, &[], 4, |board| {
+    machine.run(Named::Spread, &["busy"], 4, |board| {
         for other in 1..4 {
             for slot in 0..4 {
                 board.tell(slot, Order::Memory, if slot == 0 || slot == other { 3 } else { 1 });
@@ -296,7 +307,7 @@ fn threads_that_say_they_are_intensive_have_a_memory_domain_each() {
 #[test]
 fn the_high_set_has_the_declared_parallelism() {
     let machine = Machine::new(&[]);
-    machine.run(Named::Highlow, &[], 1, |board| {
+    machine.run(Named::Highlow, &["busy"], 1, |board| {
         let one = |cpus: &[u64]| cpus[0].count_ones() == 1;
         board.awaits(1, TURNS, "one that is busy", one);
         board.tell(0, Order::Parallelism, 2);
@@ -304,4 +315,20 @@ fn the_high_set_has_the_declared_parallelism() {
         board.tell(0, Order::Parallelism, 0);
         board.awaits(1, TURNS, "none is declared", one);
     });
+}
+
+/// The worker spins, so without the tool it has the fast CPU in turn with the thread that it waits for.
+#[test]
+fn an_openmp_program_is_on_the_fast_cpu_between_its_regions() {
+    let machine = Machine::of_two_kinds();
+    let [fast, slow] = [machine.only(0), machine.only(1)];
+    let program = ["env", "OMP_WAIT_POLICY=active", "busy-openmp"];
+    machine.run(Named::Phase, &program, 2, |board| {
+        for wanted in [fast, slow, fast] {
+            board.awaits(1, Duration::ZERO, "in turn", |cpus| *cpus == [wanted]);
+        }
+    });
+    let tool = format!("OMP_TOOL_LIBRARIES={}", built().join("liblopsided-ompt.so").display());
+    let program = ["env", "OMP_WAIT_POLICY=active", &tool, "busy-openmp"];
+    machine.run(Named::Phase, &program, 2, |board| board.settles("SEQUENTIAL", &[fast]));
 }
