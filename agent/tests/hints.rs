@@ -72,7 +72,7 @@ fn built() -> &'static Path {
     })
 }
 
-/// Two CPUs of this machine, and the folder of a made-up machine that has these alone. `differs`: a file of each CPU, and what it says.
+/// Two CPUs of this machine, and the folder of a made-up machine that has these alone. `files`: a file of each CPU, and what it says.
 struct Machine {
     cpus: [u32; 2],
     root: TempDir,

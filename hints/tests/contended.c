@@ -4,10 +4,11 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-/* contended: a program that knows nothing of hints. Its second thread waits for two mutexes that the first one has. */
+/* contended: a program that knows nothing of hints. Its second thread waits for mutexes that the first one has. */
 
 static pthread_mutex_t outer = PTHREAD_MUTEX_INITIALIZER, inner = PTHREAD_MUTEX_INITIALIZER;
 static long waiter;
+static int turn;      /* 1: the first thread locks once more; 2: it has */
 static int waits_for; /* the number of the lock that it asks for next */
 
 static void rendezvous(const char *where)
@@ -38,8 +39,14 @@ static void *second(void *unused)
 	pthread_mutex_unlock(&inner);
 	rendezvous("none");
 	pthread_mutex_lock(&outer);
-	rendezvous("at-once");
+	rendezvous("outer-at-once");
+	__atomic_store_n(&turn, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&turn, __ATOMIC_SEQ_CST) != 2)
+		;
+	lock(&inner);
 	pthread_mutex_unlock(&outer);
+	rendezvous("inner-again");
+	pthread_mutex_unlock(&inner);
 	return unused;
 }
 
@@ -71,6 +78,11 @@ int main(void)
 		return 1;
 	unlock(1, &outer);
 	unlock(2, &inner);
+	while (__atomic_load_n(&turn, __ATOMIC_SEQ_CST) != 1)
+		;
+	pthread_mutex_lock(&inner);
+	__atomic_store_n(&turn, 2, __ATOMIC_SEQ_CST);
+	unlock(3, &inner);
 	pthread_join(thread, NULL);
 	return 0;
 }

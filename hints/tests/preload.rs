@@ -33,10 +33,10 @@ fn who_waited_for_a_mutex_holds_it_for_others_until_it_unlocks_the_last() {
         ("both", LOCK_HOLDER),
         ("inner", LOCK_HOLDER),
         ("none", 0),
-        ("at-once", 0),
+        ("outer-at-once", 0),
+        ("inner-again", LOCK_HOLDER),
     ] {
-        // The first thread waited for nothing, so it has no record.
-        program.at(place, |said| *said == ((flags, 0), Vec::new()));
+        program.at(place, |(own, _)| *own == (flags, 0));
     }
     program.ends();
 }
