@@ -164,6 +164,22 @@ func (f Fit) Fits() bool { return bool(f.c.fits) }
 // application is predicted to take more than 5 % longer than alone.
 func (f Fit) Apart() bool { return bool(f.c.apart) }
 
+// MilliCPULeft is what the domain has left with the application in it, 1000 for each core.
+func (f Fit) MilliCPULeft() uint32 { return uint32(f.c.left_permille) }
+
+// String says in a few words what decided, for people.
+func (f Fit) String() string {
+	switch {
+	case !f.Fits():
+		return "no room"
+	case !f.Apart():
+		return "shared, since no other domain is left"
+	case Class(f.c.memory) != Unknown:
+		return "beside others"
+	}
+	return [...]string{C.LOP_NODE_USED: "empty domain", C.LOP_NODE_EMPTY: "empty machine", C.LOP_NODE_OFF: "machine that is off"}[f.c.node]
+}
+
 // Better says whether the application fits better here than there. Fits of different applications do not compare.
 func (f Fit) Better(there Fit) bool { return bool(C.lop_fits_better(&f.c, &there.c)) }
 

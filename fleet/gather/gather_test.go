@@ -157,6 +157,24 @@ func TestFit(t *testing.T) {
 	}
 }
 
+func TestFitSaysWhatDecided(t *testing.T) {
+	for _, test := range []struct{ there, arrives, says string }{
+		{"0.05", "5x0.05", "no room"},
+		{"30", "2", "shared, since no other domain is left"},
+		{"30", "0.05", "beside others"},
+		{"30 |", "2", "empty domain"},
+		{"", "2", "empty machine"},
+		{"off:", "2", "machine that is off"},
+	} {
+		if _, fit := machine(t, test.there).Place(application(t, test.arrives)); fit.String() != test.says {
+			t.Errorf("%q, where %s arrives: %q, not %q", test.there, test.arrives, fit, test.says)
+		}
+	}
+	if _, fit := machine(t, "0.05").Place(application(t, "2x0.05")); fit.MilliCPULeft() != 1000 {
+		t.Errorf("%d left of four cores, of which three are taken", fit.MilliCPULeft())
+	}
+}
+
 func TestRemove(t *testing.T) {
 	m := machine(t, "30 0.05 | 0.5")
 	if m.Remove(1, application(t, "30")) {

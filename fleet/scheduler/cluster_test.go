@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/informers"
+	clientset "k8s.io/client-go/kubernetes"
+	core "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/events"
+	framework "k8s.io/kube-scheduler/framework"
+)
+
+// cluster runs the plugin's extension points in the order in which kube-scheduler 1.36 calls them. What it keeps of nodes
+// and pods stands for kube-scheduler's cache.
+type cluster struct {
+	framework.Handle
+	t        *testing.T
+	gather   *Gather
+	clock    time.Time
+	nodes    map[string]*nodeInfo
+	snapshot map[string]*nodeInfo
+	changes  int64
+	recorder *events.FakeRecorder
+	lags     bool               // bound pods stay without annotations
+	stored   map[string]*v1.Pod // by name, what the API server has
+	takes    func(*v1.Pod, *v1.Node) bool
+}
+
+func newCluster(t *testing.T) *cluster {
+	c := &cluster{
+		t: t, clock: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC), nodes: map[string]*nodeInfo{}, stored: map[string]*v1.Pod{},
+		recorder: events.NewFakeRecorder(1000), takes: func(*v1.Pod, *v1.Node) bool { return true },
+	}
+	c.restart()
+	return c
+}
+
+// restart makes the plugin anew, which then knows nothing but what nodes and pods say.
+func (c *cluster) restart() {
+	args := &GatherArgs{}
+	args.setDefaults()
+	made, err := New(context.Background(), args, c)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.gather = made.(*Gather)
+	c.gather.now = func() time.Time { return c.clock }
+}
+
+func (c *cluster) SharedInformerFactory() informers.SharedInformerFactory {
+	return informers.NewSharedInformerFactory(nil, 0)
+}
+func (c *cluster) EventRecorder() events.EventRecorderLogger    { return c.recorder }
+func (c *cluster) ClientSet() clientset.Interface               { return fakeClient{c: c} }
+func (c *cluster) SnapshotSharedLister() framework.SharedLister { return lister{c: c} }
+
+// RunFilterPlugins are the filters of other plugins.
+func (c *cluster) RunFilterPlugins(ctx context.Context, state framework.CycleState, pod *v1.Pod, info framework.NodeInfo) *framework.Status {
+	if !state.GetSkipFilterPlugins().Has(Name) {
+		if status := c.gather.Filter(ctx, state, pod, info); !status.IsSuccess() {
+			return status
+		}
+	}
+	n := info.Node()
+	if n.Spec.Unschedulable || len(n.Spec.Taints) > 0 || !c.takes(pod, n) {
+		return framework.NewStatus(framework.UnschedulableAndUnresolvable, "another plugin")
+	}
+	return nil
+}
+
+type nodeInfo struct {
+	framework.NodeInfo
+	c          *cluster
+	node       *v1.Node
+	pods       []*v1.Pod
+	generation int64
+}
+
+type podInfo struct {
+	framework.PodInfo
+	pod *v1.Pod
+}
+
+func (p podInfo) GetPod() *v1.Pod { return p.pod }
+
+func (n *nodeInfo) Node() *v1.Node       { return n.node }
+func (n *nodeInfo) GetGeneration() int64 { return n.generation }
+func (n *nodeInfo) GetPods() (there []framework.PodInfo) {
+	for _, pod := range n.pods {
+		there = append(there, podInfo{pod: pod})
+	}
+	return there
+}
+func (n *nodeInfo) copy() *nodeInfo {
+	c := *n
+	c.pods = slices.Clone(n.pods)
+	return &c
+}
+func (n *nodeInfo) Snapshot() framework.NodeInfo { return n.copy() }
+func (n *nodeInfo) changed() {
+	n.c.changes++
+	n.generation = n.c.changes
+}
+func (n *nodeInfo) SetNode(node *v1.Node) {
+	n.node = node
+	n.changed()
+}
+func (n *nodeInfo) add(pod *v1.Pod) {
+	n.pods = append(n.pods, pod)
+	n.changed()
+}
+func (n *nodeInfo) remove(uid types.UID) {
+	n.pods = slices.DeleteFunc(n.pods, func(pod *v1.Pod) bool { return pod.UID == uid })
+	n.changed()
+}
+
+type lister struct {
+	framework.SharedLister
+	framework.NodeInfoLister
+	c *cluster
+}
+
+func (l lister) NodeInfos() framework.NodeInfoLister { return l }
+func (l lister) Get(name string) (framework.NodeInfo, error) {
+	if n := l.c.snapshot[name]; n != nil {
+		return n, nil
+	}
+	return nil, errors.New("no such node")
+}
+
+type cycleState struct {
+	framework.CycleState
+	data map[framework.StateKey]framework.StateData
+	skip sets.Set[string]
+}
+
+func (s *cycleState) Read(key framework.StateKey) (framework.StateData, error) {
+	if data, found := s.data[key]; found {
+		return data, nil
+	}
+	return nil, framework.ErrNotFound
+}
+func (s *cycleState) Write(key framework.StateKey, data framework.StateData) { s.data[key] = data }
+func (s *cycleState) GetSkipFilterPlugins() sets.Set[string]                 { return s.skip }
+func (s *cycleState) SetSkipFilterPlugins(skip sets.Set[string])             { s.skip = skip }
+func (s *cycleState) Clone() framework.CycleState {
+	c := &cycleState{data: map[framework.StateKey]framework.StateData{}, skip: s.skip}
+	for key, data := range s.data {
+		c.data[key] = data.Clone()
+	}
+	return c
+}
+
+type fakeClient struct {
+	clientset.Interface
+	core.CoreV1Interface
+	core.PodInterface
+	c *cluster
+}
+
+func (f fakeClient) CoreV1() core.CoreV1Interface  { return f }
+func (f fakeClient) Pods(string) core.PodInterface { return f }
+
+// Patch merges annotations as the API server does.
+func (f fakeClient) Patch(_ context.Context, name string, kind types.PatchType, patch []byte, _ metav1.PatchOptions, _ ...string) (*v1.Pod, error) {
+	var merge struct {
+		Metadata struct {
+			UID         types.UID
+			Annotations map[string]*string
+		}
+	}
+	if err := json.Unmarshal(patch, &merge); err != nil || kind != types.MergePatchType {
+		return nil, fmt.Errorf("%s %s: %v", kind, patch, err)
+	}
+	pod := f.c.stored[name]
+	if pod == nil || pod.UID != merge.Metadata.UID {
+		return nil, errors.New("no such pod")
+	}
+	pod = pod.DeepCopy()
+	for key, value := range merge.Metadata.Annotations {
+		if value == nil {
+			delete(pod.Annotations, key)
+		} else {
+			metav1.SetMetaDataAnnotation(&pod.ObjectMeta, key, *value)
+		}
+	}
+	f.c.stored[name] = pod
+	return pod, nil
+}
+
+// add makes a node with domains of so many cores, "4,8", none if it is empty.
+func (c *cluster) add(name, domains string) {
+	n := &nodeInfo{c: c, node: &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}}
+	c.nodes[name] = n
+	if domains != "" {
+		c.annotate(name, DomainsAnnotation, domains)
+		c.annotate(name, PublishedAnnotation, c.clock.Format(time.RFC3339))
+	}
+}
+
+// annotate changes an annotation of a node; an empty one is removed.
+func (c *cluster) annotate(name, key, value string) {
+	n := c.nodes[name].node.DeepCopy()
+	metav1.SetMetaDataAnnotation(&n.ObjectMeta, key, value)
+	if value == "" {
+		delete(n.Annotations, key)
+	}
+	c.nodes[name].SetNode(n)
+}
+
+// power switches a machine, and does with it what Kubernetes does then.
+func (c *cluster) power(name string, on bool) {
+	c.annotate(name, PowerAnnotation, map[bool]string{false: "off"}[on])
+	n := c.nodes[name].node.DeepCopy()
+	n.Spec.Unschedulable = !on
+	n.Spec.Taints = nil
+	if !on {
+		n.Spec.Taints = []v1.Taint{{Key: v1.TaintNodeUnreachable, Effect: v1.TaintEffectNoSchedule}}
+	}
+	c.nodes[name].SetNode(n)
+}
+
+// pod makes one that asks for so many cores. Intensity ?: it says nothing.
+func (c *cluster) pod(name, cores, intensity string) *v1.Pod {
+	pod := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name), Labels: map[string]string{IntensityLabel: intensity}},
+		Spec: v1.PodSpec{Containers: []v1.Container{{
+			Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse(cores)}},
+		}}},
+	}
+	if intensity == "?" {
+		pod.Labels = nil
+	}
+	c.stored[name] = pod
+	return pod
+}
+
+// cycle is a scheduling cycle of a pod.
+type cycle struct {
+	c     *cluster
+	pod   *v1.Pod
+	state *cycleState
+	node  string
+}
+
+// begin finds the node. Without one the error has the reasons, as kube-scheduler shows them.
+func (c *cluster) begin(pod *v1.Pod) (*cycle, error) {
+	c.snapshot = map[string]*nodeInfo{}
+	for name, n := range c.nodes {
+		c.snapshot[name] = n.copy()
+	}
+	return c.beginIn(pod)
+}
+
+// beginIn does not take a new snapshot, as in the cycle of a pod group. The order of nodes is that of a map: any.
+func (c *cluster) beginIn(pod *v1.Pod) (*cycle, error) {
+	ctx := context.Background()
+	y := &cycle{c: c, pod: pod, state: &cycleState{data: map[framework.StateKey]framework.StateData{}, skip: sets.New[string]()}}
+	var all, feasible []framework.NodeInfo
+	for _, n := range c.snapshot {
+		all = append(all, n)
+	}
+	if _, status := c.gather.PreFilter(ctx, y.state, pod, all); status.IsSkip() {
+		y.state.skip.Insert(Name)
+	} else if !status.IsSuccess() {
+		return nil, status.AsError()
+	}
+	why := map[string]int{}
+	for _, n := range all {
+		status := c.RunFilterPlugins(ctx, y.state, pod, n)
+		switch {
+		case status.IsSuccess():
+			feasible = append(feasible, n)
+		case status.IsRejected():
+			why[status.Message()]++
+		default:
+			return nil, status.AsError()
+		}
+	}
+	switch len(feasible) {
+	case 0:
+		return nil, errors.New(strings.Join(slices.Sorted(maps.Keys(why)), "; "))
+	case 1: // nothing is scored
+		y.node = feasible[0].Node().Name
+		return y, nil
+	}
+	scored := c.gather.PreScore(ctx, y.state, pod, feasible)
+	if !scored.IsSuccess() && !scored.IsSkip() {
+		return nil, scored.AsError()
+	}
+	best := int64(-1)
+	for _, n := range feasible {
+		score := int64(0)
+		if scored.IsSuccess() {
+			var status *framework.Status
+			if score, status = c.gather.Score(ctx, y.state, pod, n); !status.IsSuccess() {
+				return nil, status.AsError()
+			}
+		}
+		if score > best {
+			best, y.node = score, n.Node().Name
+		}
+	}
+	return y, nil
+}
+
+// reserve notes in the cache that the pod is there, and reserves.
+func (y *cycle) reserve() error {
+	assumed := y.pod.DeepCopy()
+	assumed.Spec.NodeName = y.node
+	y.c.nodes[y.node].add(assumed)
+	status := y.c.gather.Reserve(context.Background(), y.state, assumed, y.node)
+	if !status.IsSuccess() {
+		y.unreserve()
+	}
+	return status.AsError()
+}
+
+func (y *cycle) unreserve() {
+	y.c.gather.Unreserve(context.Background(), y.state, y.pod, y.node)
+	y.c.nodes[y.node].remove(y.pod.UID)
+}
+
+func (y *cycle) bind() error {
+	ctx := context.Background()
+	_, status := y.c.gather.PreBindPreFlight(ctx, y.state, y.pod, y.node)
+	if status.IsSuccess() {
+		status = y.c.gather.PreBind(ctx, y.state, y.pod, y.node)
+	}
+	if !status.IsSuccess() && !status.IsSkip() {
+		y.unreserve()
+		return status.AsError()
+	}
+	bound := y.c.stored[y.pod.Name].DeepCopy()
+	bound.Spec.NodeName = y.node
+	y.c.stored[y.pod.Name] = bound
+	if !y.c.lags {
+		y.c.nodes[y.node].remove(bound.UID)
+		y.c.nodes[y.node].add(bound)
+	}
+	y.c.gather.PostBind(ctx, y.state, y.pod, y.node)
+	return nil
+}
+
+// arrive runs all of it, and says where the pod went: "node.domain", "node." without a domain, or "nowhere".
+func (c *cluster) arrive(pod *v1.Pod) (string, error) {
+	y, err := c.begin(pod)
+	if err == nil {
+		err = y.reserve()
+	}
+	if err != nil {
+		return "nowhere", err
+	}
+	if err := y.bind(); err != nil {
+		c.t.Fatal(err)
+	}
+	return c.place(pod.Name), nil
+}
+
+// place is what the API server says.
+func (c *cluster) place(pod string) string {
+	p := c.stored[pod]
+	return p.Spec.NodeName + "." + p.Annotations[DomainAnnotation]
+}
+
+func (c *cluster) leave(name string) {
+	pod := c.stored[name]
+	delete(c.stored, name)
+	c.nodes[pod.Spec.NodeName].remove(pod.UID)
+	c.gather.forget(pod)
+}
+
+// wants checks where a pod goes, and what the reason is where it goes nowhere.
+func (c *cluster) wants(pod *v1.Pod, place, why string) {
+	c.t.Helper()
+	went, err := c.arrive(pod)
+	if went != place || (err != nil) != (why != "") || err != nil && !strings.Contains(err.Error(), why) {
+		c.t.Fatalf("%s goes to %s (%v), not to %s (%s)", pod.Name, went, err, place, why)
+	}
+}
+
+func (c *cluster) saysEvent(text string) {
+	c.t.Helper()
+	var said []string
+	for len(c.recorder.Events) > 0 {
+		said = append(said, <-c.recorder.Events)
+	}
+	if !slices.ContainsFunc(said, func(s string) bool { return strings.Contains(s, text) }) {
+		c.t.Errorf("no event %q: %q", text, said)
+	}
+}

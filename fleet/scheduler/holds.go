@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	framework "k8s.io/kube-scheduler/framework"
+
+	"lopsided/fleet/gather"
+)
+
+// hold is a place that the scheduler has given a pod. It lasts as long as the pod, since nobody can tell when the last
+// copy of the pod without its annotation is gone.
+type hold struct {
+	node        string
+	domain      int // negative: none
+	application gather.Application
+	fit         gather.Fit
+	why         string // why there is no domain
+}
+
+// residents knows the domains of pods: from their annotations, and from holds where what was read is older than these.
+// Any number of goroutines may use it.
+type residents struct {
+	profiles Profiles
+
+	mutex  sync.Mutex
+	holds  map[types.UID]*hold
+	unseen map[types.UID]*hold // those of pods that no NodeInfo has shown yet
+	nodes  map[string]made
+}
+
+// made is a node as it was made from one generation of its NodeInfo. No two contents share a generation, copies that
+// were changed included.
+type made struct {
+	generation int64
+	node       *node
+}
+
+func newResidents(profiles Profiles) *residents {
+	return &residents{profiles: profiles, holds: map[types.UID]*hold{}, unseen: map[types.UID]*hold{}, nodes: map[string]made{}}
+}
+
+// node is what a NodeInfo shows, and the pods that have a hold there and are missing in it.
+func (r *residents) node(info framework.NodeInfo) *node {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	name := info.Node().Name
+	if m, found := r.nodes[name]; found && m.generation == info.GetGeneration() {
+		return m.node
+	}
+	n := newNode(info.Node(), r.on(info, ""))
+	r.nodes[name] = made{info.GetGeneration(), n}
+	return n
+}
+
+// without is the same without one pod.
+func (r *residents) without(info framework.NodeInfo, pod types.UID) *node {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return newNode(info.Node(), r.on(info, pod))
+}
+
+func (r *residents) on(info framework.NodeInfo, except types.UID) (there []resident) {
+	name := info.Node().Name
+	for _, i := range info.GetPods() {
+		pod := i.GetPod()
+		h := r.holds[pod.UID]
+		if h != nil && h.node != name {
+			h = nil
+		}
+		if h != nil {
+			delete(r.unseen, pod.UID)
+		}
+		if pod.UID == except || isNodesOwn(pod) {
+			continue
+		}
+		is := resident{application: application(pod, r.profiles), domain: annotatedDomain(pod), nominated: pod.Spec.NodeName == ""}
+		if h != nil {
+			is.domain, is.nominated = h.domain, false
+		}
+		there = append(there, is)
+	}
+	for uid, h := range r.unseen {
+		if h.node == name && uid != except {
+			there = append(there, resident{application: h.application, domain: h.domain})
+		}
+	}
+	return there
+}
+
+func (r *residents) hold(pod types.UID, h *hold) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.holds[pod], r.unseen[pod] = h, h
+	delete(r.nodes, h.node)
+}
+
+// held is nil if the pod has no hold.
+func (r *residents) held(pod types.UID) *hold {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.holds[pod]
+}
+
+func (r *residents) release(pod types.UID) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if h := r.holds[pod]; h != nil {
+		delete(r.holds, pod)
+		delete(r.unseen, pod)
+		delete(r.nodes, h.node)
+	}
+}
+
+func (r *residents) forgetNode(name string) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	delete(r.nodes, name)
+}

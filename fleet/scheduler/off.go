@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	framework "k8s.io/kube-scheduler/framework"
+
+	"lopsided/fleet/gather"
+)
+
+// offNodes are the nodes that are off and would have room for a pod, best first. Who switched them off switches one on
+// for a pod that is unschedulable, so where one of them is the best place, the pod stays unschedulable until it is on.
+type offNodes struct {
+	gather *Gather
+	found  []offNode
+	once   sync.Once
+	first  *offNode // that all other filters take
+}
+
+type offNode struct {
+	info framework.NodeInfo
+	fit  gather.Fit
+}
+
+func (g *Gather) offNodes(a gather.Application, nodes []framework.NodeInfo) *offNodes {
+	o := &offNodes{gather: g}
+	for _, info := range nodes {
+		if info.Node().Annotations[PowerAnnotation] != "off" {
+			continue
+		}
+		if fit := g.fit(g.residents.node(info), a); fit.Fits() {
+			o.found = append(o.found, offNode{info, fit})
+		}
+	}
+	slices.SortFunc(o.found, func(a, b offNode) int {
+		switch {
+		case a.fit.Better(b.fit):
+			return -1
+		case b.fit.Better(a.fit):
+			return 1
+		}
+		return strings.Compare(a.info.Node().Name, b.info.Node().Name)
+	})
+	return o
+}
+
+// better names the node that is off and is a better place than this one, if there is one.
+func (o *offNodes) better(ctx context.Context, state framework.CycleState, pod *v1.Pod, than gather.Fit) string {
+	if len(o.found) == 0 || !o.found[0].fit.Better(than) {
+		return ""
+	}
+	o.once.Do(func() {
+		for n := range o.found {
+			if o.takes(ctx, state, pod, o.found[n].info) {
+				o.first = &o.found[n]
+				return
+			}
+		}
+	})
+	if o.first == nil || !o.first.fit.Better(than) {
+		return ""
+	}
+	return o.first.info.Node().Name
+}
+
+// takes asks the filters of all other plugins whether the node takes the pod once it is on. They are not asked before Filter,
+// since each needs what its own PreFilter found.
+func (o *offNodes) takes(ctx context.Context, state framework.CycleState, pod *v1.Pod, info framework.NodeInfo) bool {
+	n := info.Node().DeepCopy()
+	n.Spec.Unschedulable = false
+	n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t v1.Taint) bool { return strings.HasPrefix(t.Key, "node.kubernetes.io/") })
+	on := info.Snapshot()
+	on.SetNode(n)
+	others := state.Clone()
+	others.SetSkipFilterPlugins(sets.New(Name).Union(state.GetSkipFilterPlugins()))
+	// Filter is cancelled once enough nodes are found; what is found here is for all of them.
+	return o.gather.handle.RunFilterPlugins(context.WithoutCancel(ctx), others, pod, on).IsSuccess()
+}

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package scheduler is Gather, a plugin of kube-scheduler. It gives each pod a memory domain of a node, by the rule of
+// package gather: as few nodes and domains as possible, memory-intensive pods apart from all but very undemanding ones.
+//
+// Which node is best is asked of the rule once for a pod, among all nodes that the filters left (PreScore), so it
+// decides as it does for a simulated fleet. The domain is chosen when the node is (Reserve), and held from then on.
+package scheduler
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	framework "k8s.io/kube-scheduler/framework"
+
+	"lopsided/fleet/gather"
+)
+
+// Name of the plugin in a KubeSchedulerConfiguration.
+const Name = "Gather"
+
+// Gather is the plugin. It does not implement SignPlugin: each pod changes what is best for the next one like it.
+type Gather struct {
+	handle     framework.Handle
+	staleAfter time.Duration
+	now        func() time.Time
+	residents  *residents
+}
+
+var (
+	_ framework.PreFilterPlugin   = &Gather{}
+	_ framework.FilterPlugin      = &Gather{}
+	_ framework.PreScorePlugin    = &Gather{}
+	_ framework.ScorePlugin       = &Gather{}
+	_ framework.ReservePlugin     = &Gather{}
+	_ framework.PreBindPlugin     = &Gather{}
+	_ framework.PostBindPlugin    = &Gather{}
+	_ framework.EnqueueExtensions = &Gather{}
+)
+
+// New makes the plugin from *GatherArgs. Intensities are those that owners declared.
+func New(_ context.Context, args runtime.Object, handle framework.Handle) (framework.Plugin, error) {
+	given, ok := args.(*GatherArgs)
+	if !ok {
+		return nil, fmt.Errorf("plugin %s: its args are a %T, not *GatherArgs: use AddToScheme", Name, args)
+	}
+	if err := given.validate(); err != nil {
+		return nil, fmt.Errorf("plugin %s: args: %w", Name, err)
+	}
+	g := &Gather{
+		handle:     handle,
+		staleAfter: given.StaleAfter.Duration,
+		now:        time.Now,
+		residents:  newResidents(Declared{}),
+	}
+	informers := handle.SharedInformerFactory().Core().V1()
+	for _, informer := range []cache.SharedIndexInformer{informers.Pods().Informer(), informers.Nodes().Informer()} {
+		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: g.forget}); err != nil {
+			return nil, fmt.Errorf("plugin %s: %w", Name, err)
+		}
+	}
+	return g, nil
+}
+
+// Name of the plugin.
+func (*Gather) Name() string { return Name }
+
+// forget drops what is known of a pod or node that was deleted. Pods that have ended count as deleted.
+func (g *Gather) forget(object any) {
+	if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = unknown.Obj
+	}
+	switch object := object.(type) {
+	case *v1.Pod:
+		g.residents.release(object.UID)
+	case *v1.Node:
+		g.residents.forgetNode(object.Name)
+	}
+}
+
+// arrival is what is known of the pod of a scheduling cycle.
+type arrival struct {
+	application gather.Application
+	off         *offNodes
+	best        string // node; set by PreScore
+}
+
+// Clone shares everything: PreFilter knew it, and PreScore comes after all copies.
+func (a *arrival) Clone() framework.StateData { return a }
+
+func (g *Gather) arrivalOf(state framework.CycleState) (*arrival, error) {
+	data, err := state.Read(Name)
+	if err != nil {
+		return nil, fmt.Errorf("plugin %s is to be enabled at all of its extension points: %w", Name, err)
+	}
+	return data.(*arrival), nil
+}
+
+// PreFilter reads what the pod asks for, and finds the nodes that are off.
+func (g *Gather) PreFilter(_ context.Context, state framework.CycleState, pod *v1.Pod, nodes []framework.NodeInfo) (*framework.PreFilterResult, *framework.Status) {
+	if isNodesOwn(pod) {
+		return nil, framework.NewStatus(framework.Skip)
+	}
+	a := &arrival{application: application(pod, g.residents.profiles)}
+	a.off = g.offNodes(a.application, nodes)
+	state.Write(Name, a)
+	return nil, nil
+}
+
+// PreFilterExtensions are none: Filter looks at the pods of the NodeInfo that it is given.
+func (*Gather) PreFilterExtensions() framework.PreFilterExtensions { return nil }
+
+// usable is nil, with the reason, for a node without domains or with old figures.
+func (g *Gather) usable(n *node) (*gather.Machine, string) {
+	if why := n.unusable(g.now(), g.staleAfter); why != "" {
+		return nil, why
+	}
+	return n.machine, ""
+}
+
+// fit is how well the application fits into the best domain of the node. A node whose domains are not usable fits not
+// at all, whatever room there is.
+func (g *Gather) fit(n *node, a gather.Application) (fit gather.Fit) {
+	if machine, _ := g.usable(n); machine != nil {
+		_, fit = machine.Place(a)
+	}
+	return fit
+}
+
+// Filter takes a node of which the rule takes a domain. It takes one without usable domains, too, so that pods still
+// run where nothing is published; they run without a domain there.
+func (g *Gather) Filter(ctx context.Context, state framework.CycleState, pod *v1.Pod, info framework.NodeInfo) *framework.Status {
+	a, err := g.arrivalOf(state)
+	if err != nil {
+		return framework.AsStatus(err)
+	}
+	n := g.residents.node(info)
+	if n.off {
+		return framework.NewStatus(framework.UnschedulableAndUnresolvable, "machine is off")
+	}
+	fit := g.fit(n, a.application)
+	if off := a.off.better(ctx, state, pod, fit); off != "" {
+		return framework.NewStatus(framework.UnschedulableAndUnresolvable, fmt.Sprintf("the pod waits for node %s, which is off", off))
+	}
+	if machine, _ := g.usable(n); machine != nil && !fit.Fits() {
+		return framework.NewStatus(framework.Unschedulable, "no memory domain has room")
+	}
+	return nil
+}
+
+// PreScore asks the rule for the best node. Of equals it is the first by name, whatever order the nodes come in.
+func (g *Gather) PreScore(_ context.Context, state framework.CycleState, _ *v1.Pod, nodes []framework.NodeInfo) *framework.Status {
+	a, err := g.arrivalOf(state)
+	if err != nil {
+		return framework.NewStatus(framework.Skip)
+	}
+	var best gather.Fit
+	a.best = ""
+	for _, info := range nodes {
+		n := g.residents.node(info)
+		fit := g.fit(n, a.application)
+		if fit.Better(best) || a.best > n.name && !best.Better(fit) {
+			a.best, best = n.name, fit
+		}
+	}
+	if a.best == "" {
+		return framework.NewStatus(framework.Skip)
+	}
+	return nil
+}
+
+// Score is the highest there is for the node that the rule chose, and the lowest for all others.
+func (g *Gather) Score(_ context.Context, state framework.CycleState, _ *v1.Pod, info framework.NodeInfo) (int64, *framework.Status) {
+	a, err := g.arrivalOf(state)
+	if err != nil {
+		return 0, framework.AsStatus(err)
+	}
+	if info.Node().Name == a.best {
+		return framework.MaxScore, nil
+	}
+	return framework.MinScore, nil
+}
+
+// ScoreExtensions are none.
+func (*Gather) ScoreExtensions() framework.ScoreExtensions { return nil }
+
+// Reserve chooses the domain among what the node has left now, and holds it. In a cycle of a pod group the snapshot does not
+// show the pods that were reserved before this one.
+func (g *Gather) Reserve(_ context.Context, state framework.CycleState, pod *v1.Pod, nodeName string) *framework.Status {
+	if isNodesOwn(pod) {
+		return nil
+	}
+	a, err := g.arrivalOf(state)
+	if err != nil {
+		return framework.AsStatus(err)
+	}
+	info, err := g.handle.SnapshotSharedLister().NodeInfos().Get(nodeName)
+	if err != nil {
+		return framework.AsStatus(err)
+	}
+	h := &hold{node: nodeName, domain: -1, application: a.application}
+	machine, why := g.usable(g.residents.without(info, pod.UID))
+	if machine == nil {
+		h.why = why
+	} else if h.domain, h.fit = machine.Place(a.application); !h.fit.Fits() {
+		return framework.NewStatus(framework.Unschedulable, "no memory domain has room any more")
+	}
+	g.residents.hold(pod.UID, h)
+	return nil
+}
+
+// Unreserve gives the domain back.
+func (g *Gather) Unreserve(_ context.Context, _ framework.CycleState, pod *v1.Pod, _ string) {
+	g.residents.release(pod.UID)
+}
+
+// PreBindPreFlight says whether there is something to write.
+func (g *Gather) PreBindPreFlight(_ context.Context, _ framework.CycleState, pod *v1.Pod, _ string) (*framework.PreBindPreFlightResult, *framework.Status) {
+	h := g.residents.held(pod.UID)
+	if h == nil || h.domain == annotatedDomain(pod) {
+		return nil, framework.NewStatus(framework.Skip)
+	}
+	return &framework.PreBindPreFlightResult{AllowParallel: true}, nil
+}
+
+// PreBind writes the domain into the pod's annotation, or takes out the one of an earlier try.
+func (g *Gather) PreBind(ctx context.Context, _ framework.CycleState, pod *v1.Pod, _ string) *framework.Status {
+	h := g.residents.held(pod.UID)
+	if h == nil {
+		return framework.AsStatus(fmt.Errorf("pod %s/%s was deleted meanwhile", pod.Namespace, pod.Name))
+	}
+	var value any // null removes an annotation
+	if h.domain >= 0 {
+		value = strconv.Itoa(h.domain)
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid":         pod.UID, // another pod of the same name is refused
+		"annotations": map[string]any{DomainAnnotation: value},
+	}})
+	if err != nil {
+		return framework.AsStatus(err)
+	}
+	_, err = g.handle.ClientSet().CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	return framework.AsStatus(err)
+}
+
+// PostBind says why the pod is where it is.
+func (g *Gather) PostBind(_ context.Context, _ framework.CycleState, pod *v1.Pod, nodeName string) {
+	h := g.residents.held(pod.UID)
+	if h == nil {
+		return
+	}
+	say := func(kind, reason, format string, arguments ...any) {
+		g.handle.EventRecorder().Eventf(pod, nil, kind, reason, "Placing", format, arguments...)
+	}
+	if _, err := g.residents.profiles.Intensity(pod); err != nil {
+		say(v1.EventTypeWarning, "IntensityUnknown", "Counts as intensive: %v", err)
+	}
+	if h.domain < 0 {
+		placed.WithLabelValues("no domain").Inc()
+		say(v1.EventTypeWarning, "NoMemoryDomain", "Runs anywhere on node %s: %s", nodeName, h.why)
+		return
+	}
+	placed.WithLabelValues(h.fit.String()).Inc()
+	say(v1.EventTypeNormal, "Gathered", "Memory domain %d of node %s: %v; %dm CPU left", h.domain, nodeName, h.fit, h.fit.MilliCPULeft())
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	podresource "k8s.io/component-helpers/resource"
+
+	"lopsided/fleet/gather"
+)
+
+const (
+	// DomainAnnotation of a pod is the memory domain it is to run in, counted from 0 in the order in which its node
+	// published them. The scheduler writes it before it binds the pod; the node's agent confines the pod to it.
+	DomainAnnotation = "fleet.lopsided/domain"
+	// IntensityLabel of a pod is its owner's word on its use of memory: very-low, moderate or intensive, or misses of the
+	// last-level cache per 1,000 instructions that were measured elsewhere, such as 0.4.
+	IntensityLabel = "fleet.lopsided/intensity"
+)
+
+// Profiles knows how intensively pods use memory.
+type Profiles interface {
+	// Intensity is the zero value for what is not known, which counts as intensive. An error says why it is not.
+	Intensity(*v1.Pod) (gather.Intensity, error)
+}
+
+// Declared are intensities that owners declared by IntensityLabel.
+type Declared struct{}
+
+var classes = map[string]gather.Class{"very-low": gather.VeryLow, "moderate": gather.Moderate, "intensive": gather.Intensive}
+
+// Intensity is that of the label.
+func (Declared) Intensity(pod *v1.Pod) (gather.Intensity, error) {
+	text, found := pod.Labels[IntensityLabel]
+	if !found {
+		return gather.Intensity{}, nil
+	}
+	if class, found := classes[text]; found {
+		return gather.Intensity{Declared: class}, nil
+	}
+	mpki, err := resource.ParseQuantity(text)
+	if err != nil || mpki.Sign() < 0 || mpki.CmpInt64(1000) > 0 {
+		return gather.Intensity{}, fmt.Errorf("label %s: %q is neither very-low, moderate, intensive nor a number from 0 to 1000", IntensityLabel, text)
+	}
+	return gather.Intensity{MPMI: uint32(mpki.MilliValue()), Measured: time.Second}, nil
+}
+
+// application is what the rule sees of a pod. For a container that asks for no CPU it sees the 100m that kube-scheduler
+// assumes, too.
+func application(pod *v1.Pod, profiles Profiles) gather.Application {
+	intensity, err := profiles.Intensity(pod)
+	if err != nil {
+		intensity = gather.Intensity{}
+	}
+	asked := podresource.PodRequests(pod, podresource.PodResourcesOptions{
+		UseStatusResources:          true,
+		NonMissingContainerRequests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("100m")},
+	})
+	return gather.Application{
+		MilliCPU:  uint32(min(asked.Cpu().MilliValue(), math.MaxUint32)),
+		Intensity: intensity,
+	}
+}
+
+// isNodesOwn says whether a pod belongs to its node, as those of a DaemonSet and static ones do. A node that has no
+// other pods is empty.
+func isNodesOwn(pod *v1.Pod) bool {
+	owner := metav1.GetControllerOf(pod)
+	return owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node")
+}
+
+// annotatedDomain is negative if the pod has none.
+func annotatedDomain(pod *v1.Pod) int {
+	domain, err := strconv.Atoi(pod.Annotations[DomainAnnotation])
+	if err != nil {
+		return -1
+	}
+	return domain
+}
