@@ -258,17 +258,17 @@ type cycle struct {
 	node  string
 }
 
-// begin finds the node. Without one the error has the reasons, as kube-scheduler shows them.
-func (c *cluster) begin(pod *v1.Pod) (*cycle, error) {
+func (c *cluster) takeSnapshot() {
 	c.snapshot = map[string]*nodeInfo{}
 	for name, n := range c.nodes {
 		c.snapshot[name] = n.copy()
 	}
-	return c.beginIn(pod)
 }
 
-// beginIn does not take a new snapshot, as in the cycle of a pod group. The order of nodes is that of a map: any.
-func (c *cluster) beginIn(pod *v1.Pod) (*cycle, error) {
+// begin finds the node. Without one the error has the reasons, as kube-scheduler shows them. Nodes come in the order of a
+// map: any.
+func (c *cluster) begin(pod *v1.Pod) (*cycle, error) {
+	c.takeSnapshot()
 	ctx := context.Background()
 	y := &cycle{c: c, pod: pod, state: &cycleState{data: map[framework.StateKey]framework.StateData{}, skip: sets.New[string]()}}
 	var all, feasible []framework.NodeInfo

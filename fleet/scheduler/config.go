@@ -40,8 +40,8 @@ func (a *GatherArgs) validate() error {
 	return nil
 }
 
-// AddToScheme makes a scheme know the args. With it kube-scheduler decodes them as it does those of its own plugins: it
-// refuses unknown keys, and fills in what is not set. One type stands for the external and the internal version.
+// AddToScheme makes a scheme know the args. kube-scheduler has two: by one it decodes configurations, by the other it fills
+// in what is not set. One type stands for the external and the internal version.
 func AddToScheme(s *runtime.Scheme) error {
 	internal := schema.GroupVersion{Group: configv1.GroupName, Version: runtime.APIVersionInternal}
 	for _, version := range []schema.GroupVersion{configv1.SchemeGroupVersion, internal} {

@@ -20,7 +20,8 @@ const (
 	DomainsAnnotation = "fleet.lopsided/domains"
 	// PublishedAnnotation is when the domains were last looked at, as in RFC 3339.
 	PublishedAnnotation = "fleet.lopsided/published"
-	// PowerAnnotation is "off" while the machine is switched off by somebody who switches it on for pods that wait.
+	// PowerAnnotation is "off" while the machine is switched off by somebody who switches it on for pods that wait. Who
+	// does that removes it once the machine is on and has published again: until then its figures are old.
 	PowerAnnotation = "fleet.lopsided/power"
 )
 

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/metrics/legacyregistry"
+	framework "k8s.io/kube-scheduler/framework"
+)
+
+// The worked example of the rule, one domain a node.
+func TestApart(t *testing.T) {
+	c := newCluster(t)
+	for _, name := range []string{"a", "b", "c"} {
+		c.add(name, "4")
+	}
+	c.wants(c.pod("fierce", "1", "30"), "a.0", "")
+	c.wants(c.pod("moderate", "1", "0.5"), "b.0", "")
+	c.wants(c.pod("calm", "1", "0.05"), "a.0", "")
+	c.wants(c.pod("declared", "1", "moderate"), "b.0", "")
+	c.wants(c.pod("unknown", "1", "?"), "c.0", "")
+	c.wants(c.pod("beside unknown", "1", "very-low"), "a.0", "")
+	c.wants(c.pod("one more", "1", "intensive"), "b.0", "") // shared: the others press least
+	c.saysEvent("Gathered Memory domain 0 of node b: shared, since no other domain is left; 1000m CPU left")
+	c.wants(c.pod("large", "5", "0.05"), "nowhere", "no memory domain has room")
+}
+
+// Equal pods that arrive before the first of them is bound: each sees those before it.
+func TestBurst(t *testing.T) {
+	c := newCluster(t)
+	c.add("a", "4,4")
+	c.add("b", "4,4")
+	var burst []*cycle
+	for _, name := range []string{"p0", "p1", "p2", "p3", "p4"} {
+		y, err := c.begin(c.pod(name, "1", "intensive"))
+		if err == nil {
+			err = y.reserve()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		burst = append(burst, y)
+	}
+	for n, want := range []string{"a.0", "a.1", "b.0", "b.1", "a.0"} {
+		if err := burst[n].bind(); err != nil {
+			t.Fatal(err)
+		}
+		if place := c.place(burst[n].pod.Name); place != want {
+			t.Errorf("p%d goes to %s, not to %s", n, place, want)
+		}
+	}
+}
+
+// Two cycles that saw the same cluster.
+func TestTwoPodsRace(t *testing.T) {
+	c := newCluster(t)
+	c.add("a", "2,2")
+	first, err1 := c.begin(c.pod("first", "2", "intensive"))
+	second, err2 := c.begin(c.pod("second", "2", "intensive"))
+	third, err3 := c.begin(c.pod("third", "2", "intensive"))
+	if err1 != nil || err2 != nil || err3 != nil {
+		t.Fatal(err1, err2, err3)
+	}
+	if err1, err2 = first.reserve(), second.reserve(); err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	if err := third.reserve(); err == nil || !strings.Contains(err.Error(), "no memory domain has room any more") {
+		t.Errorf("two domains are given to three pods: %v", err)
+	}
+	if err1, err2 = first.bind(), second.bind(); err1 != nil || err2 != nil || c.place("first") != "a.0" || c.place("second") != "a.1" {
+		t.Errorf("%v, %v: %s and %s", err1, err2, c.place("first"), c.place("second"))
+	}
+}
+
+func TestUnreserveGivesBack(t *testing.T) {
+	c := newCluster(t)
+	c.add("a", "2,2")
+	failed, err := c.begin(c.pod("failed", "2", "intensive"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := failed.reserve(); err != nil {
+		t.Fatal(err)
+	}
+	c.wants(c.pod("second", "2", "intensive"), "a.1", "")
+	c.wants(c.pod("third", "2", "intensive"), "nowhere", "no memory domain has room")
+	failed.unreserve()
+	failed.unreserve() // kube-scheduler may call it twice
+	c.wants(c.stored["third"], "a.0", "")
+}
+
+// A pod that can't be written to gives its domain back.
+func TestDeletedWhileBound(t *testing.T) {
+	c := newCluster(t)
+	c.add("a", "2")
+	y, err := c.begin(c.pod("gone", "2", "?"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := y.reserve(); err != nil {
+		t.Fatal(err)
+	}
+	c.pod("gone", "2", "?").UID = "another pod of that name"
+	if err := y.bind(); err == nil || c.stored["gone"].Annotations != nil {
+		t.Errorf("%v: annotates another pod: %v", err, c.stored["gone"].Annotations)
+	}
+	c.wants(c.pod("next", "2", "?"), "a.0", "")
+}
+
+// kube-scheduler tries a pod group in a snapshot, takes all of it back, and then reserves the same again, while the snapshot shows
+// none of it.
+func TestPodGroup(t *testing.T) {
+	c := newCluster(t)
+	c.add("a", "2,2,2")
+	c.wants(c.pod("there", "2", "0.05"), "a.0", "")
+	var group []*cycle
+	for _, name := range []string{"g0", "g1"} {
+		y, err := c.begin(c.pod(name, "2", "intensive"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := y.reserve(); err != nil {
+			t.Fatal(err)
+		}
+		group = append(group, y)
+	}
+	for _, y := range group {
+		y.unreserve()
+	}
+	c.takeSnapshot()
+	for n, want := range []string{"a.1", "a.2"} {
+		if err := group[n].reserve(); err != nil {
+			t.Fatal(err)
+		}
+		if err := group[n].bind(); err != nil {
+			t.Fatal(err)
+		}
+		if place := c.place(group[n].pod.Name); place != want {
+			t.Errorf("g%d goes to %s, not to %s", n, place, want)
+		}
+	}
+}
+
+// During the trial the snapshot shows the pod itself, too.
+func TestPodGroupTrialShowsThePodItself(t *testing.T) {
+	c := newCluster(t)
+	c.add("a", "2,2")
+	y, err := c.begin(c.pod("p", "2", "intensive"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	itself := y.pod.DeepCopy()
+	itself.Spec.NodeName = "a"
+	c.snapshot["a"].add(itself)
+	if err := y.reserve(); err != nil {
+		t.Errorf("it is in its own way: %v", err)
+	}
+}
+
+func TestRestart(t *testing.T) {
+	c := newCluster(t)
+	c.add("a", "4,4")
+	c.add("b", "4,4")
+	c.wants(c.pod("fierce", "1", "30"), "a.0", "")
+	c.wants(c.pod("moderate", "1", "0.5"), "a.1", "")
+	c.restart()
+	c.wants(c.pod("calm", "1", "0.05"), "a.0", "")
+	c.wants(c.pod("moderate too", "1", "0.5"), "a.1", "")
+	c.wants(c.pod("fierce too", "1", "30"), "b.0", "")
+}
+
+// The scheduler ended after it had written the domain, and before it bound the pod.
+func TestRestartBeforeBinding(t *testing.T) {
+	c := newCluster(t)
+	c.add("a", "4,4")
+	c.wants(c.pod("fierce", "1", "30"), "a.0", "")
+	halfway := c.pod("halfway", "1", "30")
+	halfway.Annotations = map[string]string{DomainAnnotation: "0"}
+	c.restart()
+	c.wants(halfway, "a.1", "")
+
+	c.add("c", "")
+	again := c.pod("again", "8", "30")
+	again.Annotations = map[string]string{DomainAnnotation: "0"}
+	c.wants(again, "c.", "") // the annotation is taken out
+}
+
+func TestNodesWithoutUsableDomains(t *testing.T) {
+	for _, test := range []struct {
+		why   string
+		spoil func(*cluster)
+		event string
+	}{
+		{"nothing published", func(c *cluster) { c.annotate("a", DomainsAnnotation, "") }, "it has published no memory domains"},
+		{"no time", func(c *cluster) { c.annotate("a", PublishedAnnotation, "") }, "fleet.lopsided/published"},
+		{"no number", func(c *cluster) { c.annotate("a", DomainsAnnotation, "4,four") }, `fleet.lopsided/domains: "four" is no number of cores`},
+		{"no cores", func(c *cluster) { c.annotate("a", DomainsAnnotation, "4,0") }, `fleet.lopsided/domains: "0" is no number of cores`},
+		{"old figures", func(c *cluster) {
+			c.annotate("a", PublishedAnnotation, c.clock.Add(-5*time.Minute-time.Second).Format(time.RFC3339))
+		}, "what it published is 5m1s old"},
+		{"a clock that is ahead", func(c *cluster) {
+			c.annotate("a", PublishedAnnotation, c.clock.Add(5*time.Minute+time.Second).Format(time.RFC3339))
+		}, "what it published is dated 5m1s ahead"},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			c := newCluster(t)
+			c.add("a", "4,4")
+			c.add("b", "4")
+			c.wants(c.pod("best", "1", "0.05"), "a.0", "")
+			test.spoil(c)
+			c.wants(c.pod("p", "4", "0.05"), "b.0", "") // though a is in use, and comes first
+			c.wants(c.pod("q", "4", "0.05"), "a.", "")  // b is full
+			c.saysEvent("Warning NoMemoryDomain Runs anywhere on node a: " + test.event)
+		})
+	}
+	t.Run("figures as old as they may be", func(t *testing.T) {
+		c := newCluster(t)
+		c.add("a", "4")
+		c.clock = c.clock.Add(5 * time.Minute)
+		c.add("b", "4")
+		c.wants(c.pod("p", "1", "0.05"), "a.0", "")
+	})
+}
+
+// A pod without a domain may run in any, so each counts it.
+func TestPodsWithoutDomain(t *testing.T) {
+	c := newCluster(t)
+	c.add("a", "4,4")
+	c.add("b", "4,4")
+	other := c.pod("another scheduler's", "2", "intensive")
+	other.Spec.NodeName = "a"
+	c.nodes["a"].add(other)
+	c.wants(c.pod("p", "2", "0.5"), "b.0", "")
+	c.wants(c.pod("q", "3", "0.05"), "b.1", "") // 2 of 4 cores are left in both of a
+	outside := c.pod("its domain is gone", "4", "0.5")
+	outside.Spec.NodeName, outside.Annotations = "b", map[string]string{DomainAnnotation: "2"}
+	c.nodes["b"].add(outside)
+	c.wants(c.pod("r", "2", "0.05"), "a.0", "")
+	c.wants(c.pod("s", "2", "0.05"), "a.1", "")
+	c.wants(c.pod("t", "1", "0.05"), "nowhere", "no memory domain has room") // b has 2 and 1 cores, but the last one may need 4 of either
+}
+
+func TestNodesOwnPods(t *testing.T) {
+	c := newCluster(t)
+	c.add("a", "4")
+	c.add("b", "4")
+	yes := true
+	for _, kind := range []string{"DaemonSet", "Node"} {
+		own := c.pod(kind, "3", "?")
+		own.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Controller: &yes}}
+		c.takes = func(_ *v1.Pod, n *v1.Node) bool { return n.Name == "a" }
+		c.wants(own, "a.", "")
+	}
+	c.takes = func(*v1.Pod, *v1.Node) bool { return true }
+	if held := len(c.gather.residents.holds); held != 0 {
+		t.Errorf("%d holds", held)
+	}
+	c.wants(c.pod("p", "4", "0.5"), "a.0", "") // empty, and all of it free
+}
+
+// Pods for which others make room count where the rule would put them.
+func TestNominated(t *testing.T) {
+	c := newCluster(t)
+	c.add("a", "2,2")
+	c.wants(c.pod("there", "1", "30"), "a.0", "")
+	y, err := c.begin(c.pod("p", "2", "0.5"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := c.snapshot["a"].copy()
+	with.add(c.pod("nominated calm", "1", "0.05"))
+	if status := c.gather.Filter(context.Background(), y.state, y.pod, with); !status.IsSuccess() {
+		t.Errorf("beside a nominated pod that goes to another domain: %v", status)
+	}
+	with.add(c.pod("nominated", "2", "0.5"))
+	if status := c.gather.Filter(context.Background(), y.state, y.pod, with); status.Code() != framework.Unschedulable {
+		t.Errorf("where nominated pods need all there is: %v", status)
+	}
+	if status := c.gather.Filter(context.Background(), y.state, y.pod, c.snapshot["a"]); !status.IsSuccess() {
+		t.Errorf("the copy counts for the node: %v", status)
+	}
+}
+
+func TestMachinesThatAreOff(t *testing.T) {
+	c := newCluster(t)
+	c.add("a", "4")
+	c.add("off", "4")
+	c.add("small", "2")
+	c.power("off", false)
+	c.power("small", false)
+	c.clock = c.clock.Add(time.Hour) // machines that are off don't publish
+	c.annotate("a", PublishedAnnotation, c.clock.Format(time.RFC3339))
+	c.wants(c.pod("moderate", "1", "0.5"), "a.0", "")
+	c.wants(c.pod("calm", "1", "0.05"), "a.0", "") // needs no machine
+	fierce := c.pod("fierce", "1", "30")
+	c.wants(fierce, "nowhere", "the pod waits for node small, which is off")
+	large := c.pod("large", "3", "30")
+	c.wants(large, "nowhere", "the pod waits for node off, which is off")
+
+	c.takes = func(pod *v1.Pod, n *v1.Node) bool { return n.Name != "small" }
+	c.wants(fierce, "nowhere", "the pod waits for node off, which is off")
+	c.takes = func(pod *v1.Pod, n *v1.Node) bool { return n.Name == "a" }
+	c.wants(fierce, "a.0", "") // no machine that is off would take it
+	c.takes = func(pod *v1.Pod, n *v1.Node) bool { return true }
+
+	c.annotate("off", PublishedAnnotation, c.clock.Format(time.RFC3339))
+	c.power("off", true)
+	c.wants(large, "off.0", "")
+}
+
+func TestForget(t *testing.T) {
+	c := newCluster(t)
+	c.add("a", "2")
+	c.lags = true
+	c.wants(c.pod("p", "1", "?"), "a.0", "")
+	c.gather.forget(cache.DeletedFinalStateUnknown{Obj: c.stored["p"]})
+	c.gather.forget(c.nodes["a"].node)
+	if r := c.gather.residents; len(r.holds)+len(r.unseen)+len(r.nodes) != 0 {
+		t.Errorf("kept: %v, %v, %v", r.holds, r.unseen, r.nodes)
+	}
+}
+
+func TestIntensityThatIsNone(t *testing.T) {
+	c := newCluster(t)
+	c.add("a", "4")
+	c.add("b", "4")
+	c.wants(c.pod("moderate", "1", "0.5"), "a.0", "")
+	c.wants(c.pod("p", "1", "low"), "b.0", "")
+	c.saysEvent(`Warning IntensityUnknown Counts as intensive: label fleet.lopsided/intensity: "low" is neither`)
+}
+
+func TestPlacementsAreCounted(t *testing.T) {
+	c := newCluster(t)
+	c.add("a", "4,4")
+	count := func(place string) (n float64) {
+		families, err := legacyregistry.DefaultGatherer.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, family := range families {
+			for _, metric := range family.Metric {
+				if family.GetName() == "lopsided_gather_placements_total" && metric.Label[0].GetValue() == place {
+					n = metric.Counter.GetValue()
+				}
+			}
+		}
+		return n
+	}
+	before := [...]float64{count("empty machine"), count("empty domain"), count("no domain")}
+	c.wants(c.pod("p", "1", "30"), "a.0", "")
+	c.wants(c.pod("q", "1", "30"), "a.1", "")
+	c.wants(c.pod("r", "1", "30"), "a.0", "")
+	if after := [...]float64{count("empty machine"), count("empty domain"), count("no domain")}; after != [...]float64{before[0] + 1, before[1] + 1, before[2]} {
+		t.Errorf("%v, then %v", before, after)
+	}
+}
