@@ -36,9 +36,10 @@ type cluster struct {
 	snapshot map[string]*nodeInfo
 	changes  int64
 	recorder *events.FakeRecorder
-	lags     bool               // bound pods stay without annotations
-	stored   map[string]*v1.Pod // by name, what the API server has
-	takes    func(*v1.Pod, *v1.Node) bool
+	lags     bool                         // bound pods stay without annotations
+	stored   map[string]*v1.Pod           // by name, what the API server has
+	takes    func(*v1.Pod, *v1.Node) bool // another plugin's filter
+	asked    int                          // how often the plugin asked that itself
 }
 
 func newCluster(t *testing.T) *cluster {
@@ -75,6 +76,8 @@ func (c *cluster) RunFilterPlugins(ctx context.Context, state framework.CycleSta
 		if status := c.gather.Filter(ctx, state, pod, info); !status.IsSuccess() {
 			return status
 		}
+	} else {
+		c.asked++
 	}
 	n := info.Node()
 	if n.Spec.Unschedulable || len(n.Spec.Taints) > 0 || !c.takes(pod, n) {

@@ -68,12 +68,7 @@ func (r *residents) on(info framework.NodeInfo, except types.UID) (there []resid
 	for _, i := range info.GetPods() {
 		pod := i.GetPod()
 		h := r.holds[pod.UID]
-		if h != nil && h.node != name {
-			h = nil
-		}
-		if h != nil {
-			delete(r.unseen, pod.UID)
-		}
+		delete(r.unseen, pod.UID)
 		if pod.UID == except || isNodesOwn(pod) {
 			continue
 		}

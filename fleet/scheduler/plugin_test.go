@@ -299,6 +299,9 @@ func TestMachinesThatAreOff(t *testing.T) {
 	c.annotate("a", PublishedAnnotation, c.clock.Format(time.RFC3339))
 	c.wants(c.pod("moderate", "1", "0.5"), "a.0", "")
 	c.wants(c.pod("calm", "1", "0.05"), "a.0", "") // needs no machine
+	if c.asked != 0 {
+		t.Errorf("others were asked %d times about machines that nobody needs", c.asked)
+	}
 	fierce := c.pod("fierce", "1", "30")
 	c.wants(fierce, "nowhere", "the pod waits for node small, which is off")
 	large := c.pod("large", "3", "30")
@@ -313,6 +316,45 @@ func TestMachinesThatAreOff(t *testing.T) {
 	c.annotate("off", PublishedAnnotation, c.clock.Format(time.RFC3339))
 	c.power("off", true)
 	c.wants(large, "off.0", "")
+}
+
+// The best machine that is off still has a pod, and another plugin does not take it; the next one is no better than what is on.
+func TestSecondMachineThatIsOff(t *testing.T) {
+	c := newCluster(t)
+	c.add("a", "4")
+	c.wants(c.pod("moderate", "1", "0.5"), "a.0", "")
+	c.add("off", "4")
+	c.add("off too", "4")
+	c.takes = func(_ *v1.Pod, n *v1.Node) bool { return n.Name == "off" }
+	c.wants(c.pod("fierce", "1", "30"), "off.0", "")
+	c.power("off", false)
+	c.power("off too", false)
+	c.wants(c.pod("calm", "1", "0.05"), "nowhere", "the pod waits for node off, which is off")
+	c.takes = func(_ *v1.Pod, n *v1.Node) bool { return n.Name != "off" }
+	c.wants(c.stored["calm"], "a.0", "")
+}
+
+func TestHoldsCountAtOnce(t *testing.T) {
+	c := newCluster(t)
+	c.add("a", "2")
+	first, err1 := c.begin(c.pod("first", "2", "?"))
+	second, err2 := c.begin(c.pod("second", "2", "?"))
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	filter := func() framework.Code {
+		return c.gather.Filter(context.Background(), second.state, second.pod, c.snapshot["a"]).Code()
+	}
+	if err := first.reserve(); err != nil {
+		t.Fatal(err)
+	}
+	if code := filter(); code != framework.Unschedulable {
+		t.Errorf("what is held is free: %v", code)
+	}
+	first.unreserve()
+	if code := filter(); code != framework.Success {
+		t.Errorf("what is given back is held: %v", code)
+	}
 }
 
 func TestForget(t *testing.T) {
