@@ -272,6 +272,11 @@ func (c *cluster) takeSnapshot() {
 // map: any.
 func (c *cluster) begin(pod *v1.Pod) (*cycle, error) {
 	c.takeSnapshot()
+	return c.beginIn(pod)
+}
+
+// beginIn is begin in the snapshot that is there.
+func (c *cluster) beginIn(pod *v1.Pod) (*cycle, error) {
 	ctx := context.Background()
 	y := &cycle{c: c, pod: pod, state: &cycleState{data: map[framework.StateKey]framework.StateData{}, skip: sets.New[string]()}}
 	var all, feasible []framework.NodeInfo
@@ -337,6 +342,26 @@ func (y *cycle) reserve() error {
 func (y *cycle) unreserve() {
 	y.c.gather.Unreserve(context.Background(), y.state, y.pod, y.node)
 	y.c.nodes[y.node].remove(y.pod.UID)
+}
+
+// try and takeBack are reserve and unreserve in the trial of a pod group. That happens in the snapshot, whose generations
+// stay the same.
+func (y *cycle) try() error {
+	assumed := y.pod.DeepCopy()
+	assumed.Spec.NodeName = y.node
+	n := y.c.snapshot[y.node]
+	generation := n.generation
+	n.add(assumed)
+	n.generation = generation
+	return y.c.gather.Reserve(context.Background(), y.state, assumed, y.node).AsError()
+}
+
+func (y *cycle) takeBack() {
+	y.c.gather.Unreserve(context.Background(), y.state, y.pod, y.node)
+	n := y.c.snapshot[y.node]
+	generation := n.generation
+	n.remove(y.pod.UID)
+	n.generation = generation
 }
 
 func (y *cycle) bind() error {

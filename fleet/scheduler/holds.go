@@ -33,7 +33,8 @@ type residents struct {
 }
 
 // made is a node as it was made from one generation of its NodeInfo. No two contents share a generation, copies that
-// were changed included.
+// were changed included, but for one case: while a pod group is tried pods come and go without a new one. Reserve or Unreserve
+// comes with each of these, and each drops what was made.
 type made struct {
 	generation int64
 	node       *node
