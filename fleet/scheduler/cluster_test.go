@@ -29,7 +29,7 @@ import (
 // and pods stands for kube-scheduler's cache.
 type cluster struct {
 	framework.Handle
-	t        *testing.T
+	t        testing.TB
 	gather   *Gather
 	clock    time.Time
 	nodes    map[string]*nodeInfo
@@ -42,7 +42,7 @@ type cluster struct {
 	asked    int                          // how often the plugin asked that itself
 }
 
-func newCluster(t *testing.T) *cluster {
+func newCluster(t testing.TB) *cluster {
 	c := &cluster{
 		t: t, clock: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC), nodes: map[string]*nodeInfo{}, stored: map[string]*v1.Pod{},
 		recorder: events.NewFakeRecorder(1000), takes: func(*v1.Pod, *v1.Node) bool { return true },
@@ -150,6 +150,10 @@ type cycleState struct {
 	framework.CycleState
 	data map[framework.StateKey]framework.StateData
 	skip sets.Set[string]
+}
+
+func newState() *cycleState {
+	return &cycleState{data: map[framework.StateKey]framework.StateData{}, skip: sets.New[string]()}
 }
 
 func (s *cycleState) Read(key framework.StateKey) (framework.StateData, error) {
@@ -278,7 +282,7 @@ func (c *cluster) begin(pod *v1.Pod) (*cycle, error) {
 // beginIn is begin in the snapshot that is there.
 func (c *cluster) beginIn(pod *v1.Pod) (*cycle, error) {
 	ctx := context.Background()
-	y := &cycle{c: c, pod: pod, state: &cycleState{data: map[framework.StateKey]framework.StateData{}, skip: sets.New[string]()}}
+	y := &cycle{c: c, pod: pod, state: newState()}
 	var all, feasible []framework.NodeInfo
 	for _, n := range c.snapshot {
 		all = append(all, n)

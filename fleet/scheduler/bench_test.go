@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler
+
+import (
+	"fmt"
+	"testing"
+
+	framework "k8s.io/kube-scheduler/framework"
+)
+
+// What the plugin adds to the scheduling cycle of one pod, all its calls together: nodes of two domains of 32 cores, ten pods on
+// each. kube-scheduler calls Filter and Score on several CPUs.
+func BenchmarkArrival(b *testing.B) {
+	for _, size := range []int{10, 100, 1000, 10000} {
+		b.Run(fmt.Sprintf("nodes=%d", size), func(b *testing.B) {
+			c := newCluster(b)
+			for n := range size {
+				name := fmt.Sprintf("n%05d", n)
+				c.add(name, "32,32")
+				for p := range 10 {
+					pod := c.pod(fmt.Sprintf("%s-%d", name, p), "2", []string{"0.05", "0.5", "30"}[n%3])
+					pod.Spec.NodeName = name
+					pod.Annotations = map[string]string{DomainAnnotation: fmt.Sprint(p % 2)}
+					c.nodes[name].add(pod)
+				}
+			}
+			c.takeSnapshot()
+			var nodes []framework.NodeInfo
+			for _, n := range c.snapshot {
+				nodes = append(nodes, n)
+			}
+			pod := c.pod("arrives", "2", "0.5")
+			for b.Loop() {
+				y := &cycle{c: c, pod: pod, state: newState()}
+				c.gather.PreFilter(b.Context(), y.state, pod, nodes)
+				for _, n := range nodes {
+					c.gather.Filter(b.Context(), y.state, pod, n)
+				}
+				c.gather.PreScore(b.Context(), y.state, pod, nodes)
+				for _, n := range nodes {
+					if score, _ := c.gather.Score(b.Context(), y.state, pod, n); score == framework.MaxScore {
+						y.node = n.Node().Name
+					}
+				}
+				if status := c.gather.Reserve(b.Context(), y.state, pod, y.node); !status.IsSuccess() {
+					b.Fatal(status)
+				}
+				c.gather.Unreserve(b.Context(), y.state, pod, y.node)
+			}
+		})
+	}
+}
