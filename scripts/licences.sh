@@ -18,7 +18,7 @@ licence_of() {
 while IFS=: read -r file said; do
   [ "$said" = "$(licence_of "$file")" ] || finding "$file: expected 'SPDX-License-Identifier: $(licence_of "$file")' in its first two lines, found '$said'"
 done < <(find . '(' -name target -o -name .git ')' -prune -o -type f '(' -name '*.rs' -o -name '*.[ch]' -o -name '*.def' -o -name '*.sh' -o -name '*.awk' -o -name '*.go' -o -name '*.js' -o -name '*.css' -o -name '*.py' \
-    -o -name Cargo.toml -o -name Makefile -o -name go.mod -o -name '*.service' -o -path ./.ci/run ')' \
+    -o -name '*.yaml' -o -name Cargo.toml -o -name Makefile -o -name go.mod -o -name '*.service' -o -path ./.ci/run ')' \
   -printf '%P\n' | sort | xargs awk '
     FNR == 1 { if (file != "") print file ":" said; file = FILENAME; said = "" }
     FNR <= 2 && /SPDX-License-Identifier: / { said = $0; sub(/.*SPDX-License-Identifier: /, "", said); sub(/ *\*\/$/, "", said) }

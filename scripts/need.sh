@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # need.sh TOOL...: makes sure that each tool is installed; installs missing ones with apt-get, and says which and why.
 # Tools: rust, cc, c++, clang, bpf (everything that builds kernel/), openmp and clang-openmp (cc and clang with OpenMP), sanitizers (of cc),
-# go (any since 1.19, which fetches what go.sh asks), dbus-daemon, make, time, python3, dpkg-dev, systemd-analyze, and those of vm/: qemu, busybox, iasl, cpio, setpriv, uclampset, chrt, script, hackbench, perf, stress-ng,
+# go (any since 1.19, which fetches what go.sh asks), etcd, curl, openssl, dbus-daemon, make, time, python3, dpkg-dev, systemd-analyze, and those of vm/: qemu, busybox, iasl, cpio, setpriv, uclampset, chrt, script, hackbench, perf, stress-ng,
 # kernel-packages (to unpack Debian's kernels), archive-keyring. On systems without apt-get it names the packages and stops.
 # need.sh --listed PACKAGE...: only makes sure that apt-get knows the packages.
 set -euo pipefail
@@ -22,7 +22,7 @@ present() {
     sanitizers) links cc -fsanitize=address,undefined stdio.h && links cc -fsanitize=thread stdio.h ;;
     dpkg-dev) command -v dpkg-shlibdeps ;;
     systemd-analyze) command -v systemd-analyze ;;
-    go) command -v go ;;
+    go | etcd | curl | openssl) command -v "$1" ;;
     dbus-daemon) command -v dbus-daemon ;;
     make) command -v make ;;
     time) [ -x /usr/bin/time ] ;;
@@ -64,6 +64,9 @@ reason() {
     dpkg-dev) echo 'finds out what the Debian package depends on' ;;
     systemd-analyze) echo 'checks the unit file' ;;
     go) echo 'builds fleet/' ;;
+    etcd) echo 'keeps what the API server of Kubernetes knows' ;;
+    curl) echo 'talks to that API server' ;;
+    openssl) echo 'makes its keys' ;;
     dbus-daemon) echo 'tests follow a power profile over a bus of their own' ;;
     make) echo 'tests record a build' ;;
     time) echo 'measures peak memory' ;;
@@ -96,8 +99,9 @@ packages() {
     hackbench) echo 'rt-tests|realtime-tests|rt-tests' ;;
     perf) echo 'linux-perf|perf|perf' ;;
     go) echo 'golang-go|golang|go' ;;
+    etcd) echo 'etcd-server|etcd|etcd' ;;
     dbus-daemon) echo 'dbus-daemon|dbus-daemon|dbus' ;;
-    make | time | python3 | cpio | stress-ng) echo "$1|$1|$1" ;;
+    curl | openssl | make | time | python3 | cpio | stress-ng) echo "$1|$1|$1" ;;
     dpkg-dev) echo 'dpkg-dev|dpkg-dev|dpkg' ;;
     systemd-analyze) echo 'systemd|systemd|systemd' ;;
     qemu) echo 'qemu-system-x86|qemu-system-x86-core|qemu-system-x86' ;;

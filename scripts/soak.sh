@@ -63,6 +63,7 @@ scripts/need.sh rust cc clang bpf c++ make openmp clang-openmp script python3
 stage_that_builds
 stage_of_build 'drawn' drawn_anew
 stage 'interleavings' interleavings
+stage 'fleet cluster' scripts/fleet-cluster.sh
 stage_of_build 'every cell' cargo test --locked -p lop-simulator --test every_cell
 stage_of_build 'reader' cargo test --workspace --locked --test soak -- --nocapture
 stage_of_build 'agreement' scripts/agreement-check.sh --all
