@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/need.sh cc go
 go=$(scripts/go.sh)
-export GOFLAGS='-trimpath -mod=readonly' CGO_ENABLED=1
+export GOFLAGS=-trimpath CGO_ENABLED=1
 cd fleet
 unformatted=$("$("$go" env GOROOT)/bin/gofmt" -l .)
 [ -z "$unformatted" ] || { echo "fleet-test.sh: gofmt -w $unformatted"; exit 1; }
