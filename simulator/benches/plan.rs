@@ -11,7 +11,7 @@ fn thread(number: usize) -> Thread {
     let mpmi = if number.is_multiple_of(3) { 20_000 } else { 1_000 };
     Thread {
         demand_permille: 1 + (number * 389 % 1000) as u32,
-        ..Thread::new(mpmi, (number * 101 % DOMAINS) as i32)
+        ..Thread::new(mpmi, (number * 101 % MAX_MEMORY_DOMAINS) as i32)
     }
 }
 

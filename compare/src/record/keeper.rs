@@ -42,13 +42,17 @@ impl Watch {
         *lock(&self.leftovers)
     }
 
-    fn kill_all(&self) -> usize {
+    /// `left_over`: they have outlived the command for too long. They are counted first, as the tracer may be done once the last is dead.
+    fn kill_all(&self, left_over: bool) {
         let live = lock(&self.live);
+        if left_over {
+            let mut leftovers = lock(&self.leftovers);
+            *leftovers = live.len().max(*leftovers);
+        }
         for &tid in live.iter() {
             // SAFETY: a signal to a task that has not been reaped, so the number is still its own.
             unsafe { libc::syscall(libc::SYS_tkill, tid, libc::SIGKILL) };
         }
-        live.len()
     }
 }
 
@@ -62,13 +66,11 @@ pub fn keep(watch: &Watch, options: &RecordOptions, done: &Receiver<()>) {
             .is_some_and(|flag| flag.load(Ordering::Relaxed))
         {
             watch.interrupted.store(true, Ordering::Relaxed);
-            watch.kill_all();
+            watch.kill_all(false);
         }
         let ended = *lock(&watch.root_ended);
         if ended.is_some_and(|at| at.elapsed() >= options.linger) {
-            let killed = watch.kill_all();
-            let mut leftovers = lock(&watch.leftovers);
-            *leftovers = killed.max(*leftovers);
+            watch.kill_all(true);
         }
     }
 }
