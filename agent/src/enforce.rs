@@ -111,7 +111,8 @@ impl Enforcer {
     }
 
     fn note_thread(&mut self, world: &mut dyn World, thread: &Seen) {
-        let hint = world.hint(thread.tid);
+        let said = world.hint(thread.tid);
+        let hint = said.unwrap_or_default();
         if !self.known.contains_key(&thread.tid) {
             let Ok(found) = world.affinity(thread.tid) else { return };
             self.meet(thread, found, hint);
@@ -121,13 +122,12 @@ impl Enforcer {
         };
         // A thread that no longer declares a length is about to end.
         if hint.length != known.hint.length && hint.length != 0 {
-            let (pid, allowed) = (known.pid, known.allowed);
+            let allowed = known.allowed;
             known.runnable = false;
             known.hint.length = hint.length;
-            self.shadow.remove(thread.tid);
-            self.shadow.add(thread.tid, pid, &allowed, hint.length);
+            self.shadow.add_anew(thread.tid, &allowed, hint.length);
         }
-        self.shadow.declare(thread.tid, hint.parallelism);
+        self.shadow.declare(thread.tid, said.map(|hint| hint.parallelism));
         if thread.runnable && !known.runnable {
             known.runnable = true;
             self.shadow.wake(thread.tid, thread.cpu);
@@ -173,10 +173,9 @@ impl Enforcer {
         if found != known.given && !self.given.contains(&found) {
             known.allowed = found;
             known.given = found;
-            let (pid, length) = (known.pid, known.hint.length);
             known.runnable = false;
-            self.shadow.remove(tid);
-            self.shadow.add(tid, pid, &found, length);
+            let length = known.hint.length;
+            self.shadow.add_anew(tid, &found, length);
             return Ok(());
         }
         if self.given.insert(wanted) {
@@ -251,7 +250,7 @@ impl Enforcer {
             if self.known.contains_key(&thread.tid) {
                 continue;
             }
-            let hint = world.hint(thread.tid);
+            let hint = world.hint(thread.tid).unwrap_or_default();
             if let Ok(found) = world.affinity(thread.tid) {
                 self.meet(thread, found, hint);
                 any = true;

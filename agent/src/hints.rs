@@ -85,9 +85,9 @@ impl Hints {
         self.by_thread.range((pid, 0)..=(pid, u32::MAX)).next().is_some()
     }
 
-    /// `thread`: its number as the process knows it, `gettid()`.
-    pub fn of(&self, pid: u32, thread: u32) -> Hint {
-        self.by_thread.get(&(pid, thread)).copied().unwrap_or_default()
+    /// `thread`: its number as the process knows it, `gettid()`. `None`: it has no record.
+    pub fn of(&self, pid: u32, thread: u32) -> Option<Hint> {
+        self.by_thread.get(&(pid, thread)).copied()
     }
 }
 
@@ -173,18 +173,20 @@ mod tests {
         let pid = std::process::id();
         let mut hints = Hints::new(folder.path(), tell).unwrap();
         hints.look();
-        assert_eq!(hints.of(pid, own_thread()), Hint::default());
+        assert_eq!(hints.of(pid, own_thread()), None);
         // Read at the first call, which only this test makes.
         std::env::set_var(VARIABLE, folder.path());
         lopsided::length(360);
         lopsided::memory(lopsided::Memory::Intensive);
         lopsided::parallelism(4);
         let _background = lopsided::background();
-        let expected = |flags| Hint {
-            flags: flags | bit::LOP_HINT_BACKGROUND,
-            length: 360,
-            parallelism: 4,
-            memory: 3,
+        let expected = |flags| {
+            Some(Hint {
+                flags: flags | bit::LOP_HINT_BACKGROUND,
+                length: 360,
+                parallelism: 4,
+                memory: 3,
+            })
         };
         {
             let _holder = lopsided::lock_holder();
@@ -194,7 +196,7 @@ mod tests {
                 hints.of(pid, own_thread()),
                 expected(bit::LOP_HINT_SEQUENTIAL | bit::LOP_HINT_LOCK_HOLDER)
             );
-            assert_eq!(hints.of(pid + 1, own_thread()), Hint::default(), "of another process");
+            assert_eq!(hints.of(pid + 1, own_thread()), None, "of another process");
         }
         let other = std::thread::spawn(|| {
             lopsided::length(5);
@@ -204,7 +206,7 @@ mod tests {
         let _spins = lopsided::spinning();
         hints.look();
         assert_eq!(hints.of(pid, own_thread()), expected(bit::LOP_HINT_SPINNING));
-        assert_eq!(hints.of(pid, other), Hint::default(), "of a thread that has ended");
+        assert_eq!(hints.of(pid, other), None, "of a thread that has ended");
     }
 
     fn words(words: &[u32]) -> Vec<u8> {

@@ -269,15 +269,12 @@ impl World for ProcTree {
         self.undecided
     }
 
-    fn hint(&mut self, tid: u32) -> Hint {
-        let Some(thread) = self.threads.get_mut(&tid).filter(|thread| self.hints.has(thread.pid)) else {
-            return Hint::default();
-        };
+    fn hint(&mut self, tid: u32) -> Option<Hint> {
+        let thread = self.threads.get_mut(&tid).filter(|thread| self.hints.has(thread.pid))?;
         if thread.own_number.is_none() {
             thread.own_number = own_number(&self.proc, thread.pid, tid);
         }
-        let hint = |number| self.hints.of(thread.pid, number);
-        thread.own_number.map_or_else(Hint::default, hint)
+        self.hints.of(thread.pid, thread.own_number?)
     }
 
     fn affinity(&mut self, tid: u32) -> io::Result<Cpus> {

@@ -141,6 +141,21 @@ impl Shadow {
         }
     }
 
+    /// Adds the task once more, blocked, with another affinity and length. What it declared counts as before, and is not newer.
+    pub fn add_anew(&mut self, id: u32, allowed: &Cpus, length: u32) {
+        let Some(entry) = self.tasks.get(&id) else { return };
+        let (app, parallelism) = (entry.app, entry.parallelism);
+        let members = self.apps.get_mut(&app);
+        let counts = members.is_some_and(|members| members.declared_by.take_if(|by| *by == id).is_some());
+        self.remove(id);
+        self.add(id, app, allowed, length);
+        if counts {
+            self.declare(id, Some(parallelism));
+        } else if let Some(entry) = self.tasks.get_mut(&id) {
+            entry.parallelism = parallelism;
+        }
+    }
+
     pub fn place(&self, id: u32) -> Option<Place> {
         self.tasks.get(&id).map(|entry| entry.place)
     }
@@ -225,18 +240,22 @@ impl Shadow {
     }
 
     /// How many tasks of its application want to run at once, as the task says; 0: not known. The last task to say something else than before counts,
-    /// until it is removed.
-    pub fn declare(&mut self, id: u32, parallelism: u32) {
+    /// until it is removed. `None`: the task has no record (any more), which takes back what itself declared, and nothing of others.
+    pub fn declare(&mut self, id: u32, parallelism: Option<u32>) {
         let Some(entry) = self.tasks.get_mut(&id) else { return };
         let Some(members) = self.apps.get_mut(&entry.app) else {
             return;
         };
-        if entry.parallelism == parallelism {
+        let said = parallelism.unwrap_or(0);
+        if entry.parallelism == said {
             return;
         }
-        entry.parallelism = parallelism;
+        entry.parallelism = said;
+        if parallelism.is_none() && members.declared_by != Some(id) {
+            return;
+        }
         members.declared_by = Some(id);
-        self.policy.declare(&mut members.app, parallelism);
+        self.policy.declare(&mut members.app, said);
         self.follow();
     }
 

@@ -43,8 +43,8 @@ pub trait World {
     fn is_undecided(&self) -> bool {
         false
     }
-    /// The thread's hints at the last look.
-    fn hint(&mut self, tid: u32) -> Hint;
+    /// The thread's hints at the last look. `None`: it has no record, or none any more, as a thread that is about to end.
+    fn hint(&mut self, tid: u32) -> Option<Hint>;
     /// # Errors
     /// The thread is gone, or belongs to another user.
     fn affinity(&mut self, tid: u32) -> io::Result<Cpus>;

@@ -10,6 +10,8 @@ struct Fake {
     now_ns: u64,
     threads: BTreeMap<u32, (u32, bool, Cpus, Hint)>,
     written: Vec<Cpus>,
+    /// They have no record.
+    silent: BTreeSet<u32>,
     /// The first thread creates the second right after the next look, which so misses it.
     creates: Option<(u32, u32)>,
 }
@@ -33,8 +35,8 @@ impl World for Fake {
         }
         Ok(all)
     }
-    fn hint(&mut self, tid: u32) -> Hint {
-        self.threads[&tid].3
+    fn hint(&mut self, tid: u32) -> Option<Hint> {
+        (!self.silent.contains(&tid)).then(|| self.threads[&tid].3)
     }
     fn affinity(&mut self, tid: u32) -> io::Result<Cpus> {
         Ok(self.threads.get(&tid).ok_or(io::ErrorKind::NotFound)?.2)
@@ -431,6 +433,40 @@ fn who_spins_keeps_a_cpu_and_counts_for_none() {
     world.threads.get_mut(&11).unwrap().3.flags = 0;
     world.later(&mut enforcer, 10);
     assert_eq!((enforcer.active(), world.of(12)), (3, "0-2".into()));
+}
+
+/// The declaration of another thread stands when one gives its record back, sets its own affinity, or has another length.
+#[test]
+fn only_a_declaration_takes_the_place_of_another() {
+    let mut world = Fake::default();
+    let mut enforcer = enforcer(Named::Highlow, [1000; 4]);
+    let declares =
+        |world: &mut Fake, tid, parallelism| world.threads.get_mut(&tid).unwrap().3.parallelism = parallelism;
+    world.runs(10, true);
+    world.runs(11, false);
+    world.runs(12, false);
+    world.later(&mut enforcer, 1);
+    for tid in [11, 12] {
+        declares(&mut world, tid, 4);
+        world.later(&mut enforcer, 20);
+    }
+    declares(&mut world, 10, 2);
+    let stands = |world: &mut Fake, enforcer: &mut Enforcer, what: &str| {
+        for _ in 0..3 {
+            world.later(enforcer, 20);
+        }
+        assert_eq!(Cpus::parse(&world.of(10)).unwrap().iter().count(), 2, "{what}");
+    };
+    stands(&mut world, &mut enforcer, "the last one");
+    world.silent.insert(11);
+    stands(&mut world, &mut enforcer, "a record was given back");
+    world.threads.get_mut(&12).unwrap().3.length = 7;
+    stands(&mut world, &mut enforcer, "another length");
+    world.threads.get_mut(&12).unwrap().2 = std::iter::once(3).collect();
+    stands(&mut world, &mut enforcer, "another affinity");
+    assert_eq!(world.of(12), "3");
+    world.threads.remove(&12);
+    stands(&mut world, &mut enforcer, "an end");
 }
 
 /// What a thread says at a look: whether it runs, and its hints.

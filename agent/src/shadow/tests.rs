@@ -154,10 +154,10 @@ fn the_last_task_to_declare_the_parallelism_counts_until_it_ends() {
     add(&mut shadow, 10..13, 0);
     shadow.wake(10, 0);
     let size = |shadow: &Shadow| shadow.members().iter().count();
-    shadow.declare(11, 4);
+    shadow.declare(11, Some(4));
     assert_eq!(size(&shadow), 4);
-    shadow.declare(12, 2);
-    shadow.declare(11, 4);
+    shadow.declare(12, Some(2));
+    shadow.declare(11, Some(4));
     at(&mut shadow, 20);
     assert_eq!(size(&shadow), 2, "11 says what it said before");
     shadow.remove(11);
@@ -166,4 +166,52 @@ fn the_last_task_to_declare_the_parallelism_counts_until_it_ends() {
     shadow.remove(12);
     at(&mut shadow, 60);
     assert_eq!(size(&shadow), 1, "by demand");
+}
+
+/// A thread gives its record back before it ends, and a process that executes another program loses all of them.
+#[test]
+fn who_has_no_record_any_more_takes_back_only_its_own_declaration() {
+    let mut shadow = machine(Named::Highlow, [1000; 4]);
+    add(&mut shadow, 10..13, 0);
+    shadow.wake(10, 0);
+    let size = |shadow: &Shadow| shadow.members().iter().count();
+    shadow.declare(11, Some(2));
+    shadow.declare(12, Some(4));
+    shadow.declare(11, None);
+    at(&mut shadow, 20);
+    assert_eq!(size(&shadow), 4, "12 has said so last");
+    shadow.declare(12, None);
+    at(&mut shadow, 60);
+    assert_eq!(size(&shadow), 1, "by demand");
+    shadow.declare(11, Some(2));
+    assert_eq!(size(&shadow), 2, "which is new");
+}
+
+#[test]
+fn a_task_that_is_added_anew_declares_nothing_new() {
+    let mut shadow = machine(Named::Highlow, [1000; 4]);
+    add(&mut shadow, 10..13, 0);
+    shadow.wake(10, 0);
+    let size = |shadow: &Shadow| shadow.members().iter().count();
+    shadow.declare(11, Some(4));
+    shadow.declare(12, Some(2));
+    at(&mut shadow, 20);
+    let anew = |shadow: &mut Shadow, id, said| {
+        shadow.add_anew(id, &ALL.into_iter().collect(), 7);
+        shadow.declare(id, Some(said));
+    };
+    anew(&mut shadow, 11, 4);
+    assert_eq!(size(&shadow), 2, "12 has said so last");
+    anew(&mut shadow, 12, 2);
+    shadow.remove(11);
+    at(&mut shadow, 40);
+    assert_eq!(size(&shadow), 2, "12 still has");
+    shadow.remove(12);
+    at(&mut shadow, 60);
+    assert_eq!(size(&shadow), 1, "by demand");
+    // All of its application.
+    shadow.declare(10, Some(3));
+    shadow.add_anew(10, &ALL.into_iter().collect(), 7);
+    shadow.wake(10, 0);
+    assert_eq!(size(&shadow), 3);
 }
