@@ -28,14 +28,21 @@ fn who_waited_for_a_mutex_holds_it_for_others_until_it_unlocks_the_last() {
     succeeds(Command::new("cc").args(flags).arg(&program).arg(source));
 
     let mut program = Program::start(Command::new(program).env("LD_PRELOAD", out.join("liblopsided-preload.so")));
-    for (place, flags) in [
+    let condition = [
+        ("before-condition", LOCK_HOLDER),
+        ("in-condition", 0),
+        ("after-condition", 0),
+        ("unlocked", 0),
+    ];
+    let locks = [
         ("outer", LOCK_HOLDER),
         ("both", LOCK_HOLDER),
         ("inner", LOCK_HOLDER),
         ("none", 0),
         ("outer-at-once", 0),
         ("inner-again", LOCK_HOLDER),
-    ] {
+    ];
+    for (place, flags) in locks.into_iter().chain([condition; 3].concat()) {
         program.at(place, |(own, _)| *own == (flags, 0));
     }
     program.ends();
