@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "lopsided.h"
 #include <omp-tools.h>
+#include <pthread.h>
 #include <stdbool.h>
 /*
  * A tool for OpenMP runtimes that have OMPT, as LLVM's libomp does: gives the hints of programs that know nothing of them.
  * The runtime loads it if OMP_TOOL_LIBRARIES names it.
- *     parallelism   threads in parallel regions, all together; 0 (not known) while there is no such region: the program may
- *                   have threads of its own
+ *     parallelism   threads in parallel regions, all together; 0 (not known) from a thread of whose regions none runs: the
+ *                   program may have threads of its own
  *     SPINNING      the thread waits at a barrier or for tasks, or it is a worker without a region; not while it runs a
  *                   task meanwhile
  *     SEQUENTIAL    the only thread that starts regions of its own is outside of them
- * A region of one thread is none. If the runtime cannot report one of the events, the tool does without all of them, and
+ * A region of one thread is none; the teams of a league, each of which begins with a thread, are a region. If the runtime cannot report one of the events, the tool does without all of them, and
  * the runtime says so (OMP_TOOL_VERBOSE_INIT=stderr).
  */
 
@@ -20,10 +21,11 @@ enum { WAITS = 1, TEAM = 2 };
 static unsigned int in_regions;
 static unsigned int initial_threads; /* those that are no workers: they start regions */
 
-static _Thread_local struct {
+struct self {
 	bool is_initial, spins, is_sequential;
 	unsigned int regions; /* that it started and that have not ended, nested in one another */
-} self;
+};
+static _Thread_local struct self self;
 
 static void set_spins(bool spins)
 {
@@ -79,21 +81,25 @@ static void begin_region(unsigned int team)
 	lop_parallelism(__atomic_add_fetch(&in_regions, more, __ATOMIC_RELAXED));
 }
 
+/* What a thread outside said last would stand, and seem newer than what others say meanwhile. */
 static void end_region(unsigned int team)
 {
+	unsigned int left;
+
 	self.regions--;
-	lop_parallelism(__atomic_sub_fetch(&in_regions, added(team), __ATOMIC_RELAXED));
+	left = __atomic_sub_fetch(&in_regions, added(team), __ATOMIC_RELAXED);
+	lop_parallelism(self.regions ? left : 0);
 	follow_sequential();
 }
 
 static void on_implicit_task(ompt_scope_endpoint_t end, ompt_data_t *region, ompt_data_t *task, unsigned int team, unsigned int number,
 	int flags)
 {
-	(void)region;
-	if (flags & ompt_task_initial)
-		return;
+	(void)region, (void)flags;
 	if (number != 0) {
-		set_spins(end == ompt_scope_end);
+		/* The task that an initial thread begins with has number 1. */
+		if (!self.is_initial)
+			set_spins(end == ompt_scope_end);
 	} else if (end == ompt_scope_begin && team > 1) {
 		task->value = (uint64_t)team * TEAM;
 		begin_region(team);
@@ -119,12 +125,22 @@ static void on_task_schedule(ompt_data_t *prior, ompt_task_status_t status, ompt
 		set_spins(next->value & WAITS);
 }
 
+/* The child has the thread that forked, outside of all regions. */
+static void after_fork_in_child(void)
+{
+	in_regions = 0;
+	initial_threads = 1;
+	self = (struct self){ .is_initial = true };
+	follow_sequential();
+}
+
 static int initialize(ompt_function_lookup_t lookup, int device, ompt_data_t *tool)
 {
 	ompt_set_callback_t set = (ompt_set_callback_t)lookup("ompt_set_callback");
 
 	(void)device, (void)tool;
-	return set && set(ompt_callback_thread_begin, (ompt_callback_t)on_thread_begin) == ompt_set_always &&
+	return set && pthread_atfork(NULL, NULL, after_fork_in_child) == 0 &&
+	       set(ompt_callback_thread_begin, (ompt_callback_t)on_thread_begin) == ompt_set_always &&
 	       set(ompt_callback_thread_end, (ompt_callback_t)on_thread_end) == ompt_set_always &&
 	       set(ompt_callback_implicit_task, (ompt_callback_t)on_implicit_task) == ompt_set_always &&
 	       set(ompt_callback_sync_region_wait, (ompt_callback_t)on_wait) == ompt_set_always &&

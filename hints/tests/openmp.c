@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 /*
  * openmp MODE: a program that knows nothing of hints. At some points it says where it is and in which thread, and waits until
@@ -88,6 +89,31 @@ static void tasks(void)
 	}
 }
 
+static void teams(void)
+{
+#pragma omp teams num_teams(2)
+	meet(2, omp_get_team_num() == 0 ? "teams" : NULL);
+	rendezvous("between");
+}
+
+static void forked(void)
+{
+	pid_t child;
+
+	region(3);
+#pragma omp parallel num_threads(3)
+	if (omp_get_thread_num() == 0) {
+		child = fork();
+		if (child == 0) {
+			rendezvous("child");
+			_exit(0);
+		}
+		if (waitpid(child, NULL, 0) != child)
+			_exit(1);
+		rendezvous("parent");
+	}
+}
+
 static pthread_barrier_t both;
 
 static void *other(void *unused)
@@ -129,6 +155,10 @@ int main(int argc, char **argv)
 		nested();
 	else if (!strcmp(mode, "tasks"))
 		tasks();
+	else if (!strcmp(mode, "teams"))
+		teams();
+	else if (!strcmp(mode, "forked"))
+		forked();
 	else if (!strcmp(mode, "two-initial"))
 		two_initial();
 	else

@@ -79,7 +79,7 @@ fn threads_of_nested_regions_add_up() {
         others.len() == 5 && flags.max() == Some(&0) && declared.max() == Some(&6)
     });
     program.at("between", |(own, others)| {
-        *own == (SEQUENTIAL, 0) && others.iter().all(|said| said.0 == SPINNING)
+        *own == (SEQUENTIAL, 0) && others.iter().all(|said| *said == (SPINNING, 0))
     });
     program.ends();
 }
@@ -100,7 +100,25 @@ fn with_several_initial_threads_none_is_sequential() {
         let declared = others.iter().map(|(_, declared)| declared).chain([&own.1]);
         own.0 == 0 && others.len() == 4 && others.iter().all(|said| said.0 == 0) && declared.max() == Some(&5)
     });
-    program.at("not-alone", |(own, _)| *own == (0, 0));
+    program.at("not-alone", |(own, others)| {
+        *own == (0, 0) && others.iter().all(|said| said.1 == 0)
+    });
     program.at("alone", |(own, _)| *own == (SEQUENTIAL, 0));
+    program.ends();
+}
+
+#[test]
+fn the_teams_of_a_league_are_a_region() {
+    let mut program = start("teams");
+    program.at("teams", |said| *said == ((0, 2), others(1, 0)));
+    program.at("between", |said| *said == ((SEQUENTIAL, 0), others(1, SPINNING)));
+    program.ends();
+}
+
+#[test]
+fn a_forked_process_is_outside_of_all_regions() {
+    let mut program = start("forked");
+    program.at("child", |said| *said == ((SEQUENTIAL, 0), Vec::new()));
+    program.at("parent", |(own, _)| *own == (0, 3));
     program.ends();
 }

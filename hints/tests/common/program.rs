@@ -20,6 +20,12 @@ pub fn succeeds(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap().trim().into()
 }
 
+fn process_of(thread: u32) -> u32 {
+    let status = std::fs::read_to_string(format!("/proc/{thread}/status")).unwrap();
+    let number = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
+    number.unwrap().trim().parse().unwrap()
+}
+
 /// It says on standard output where it is and in which thread, and waits for a line.
 pub struct Program {
     child: Child,
@@ -47,7 +53,7 @@ impl Program {
     }
 
     fn says(&self, thread: u32) -> Said {
-        let mut records = Page::read(self.folder.path(), self.child.id()).1;
+        let mut records = Page::read(self.folder.path(), process_of(thread)).1;
         records.retain(|record| record[0] != 0);
         let (own, others): (Vec<_>, Vec<_>) = records.iter().partition(|record| record[6] == thread);
         assert_eq!(own.len(), 1, "of thread {thread}: {records:?}");
