@@ -26,6 +26,8 @@ struct Thread {
     pid: u32,
     stat: Option<File>,
     children: Option<File>,
+    /// 0: not known yet.
+    started: u64,
     /// Its number in its own PID namespace; `None`: not read yet.
     own_number: Option<u32>,
 }
@@ -127,6 +129,14 @@ impl ProcTree {
         let pid = self.threads.get(&tid)?.pid;
         match self.read_stat(tid) {
             Some(stat) if !matches!(stat.state, b'Z' | b'X') => {
+                // Another thread may have come by the number of one that ended.
+                if let Some(thread) = self
+                    .threads
+                    .get_mut(&tid)
+                    .filter(|thread| thread.started != stat.started)
+                {
+                    (thread.started, thread.own_number) = (stat.started, None);
+                }
                 let seen = Seen {
                     tid,
                     pid,
@@ -156,6 +166,7 @@ impl ProcTree {
                 pid,
                 stat: keep.then(|| open_stat(&self.proc, pid, tid).ok()).flatten(),
                 children: keep.then(|| open_children(&self.proc, pid, tid).ok()).flatten(),
+                started: 0,
                 own_number: None,
             };
             self.threads.insert(tid, thread);
