@@ -12,7 +12,6 @@ use std::time::Duration;
 
 /// What is known of a thread.
 struct Known {
-    pid: u32,
     started: u64,
     runnable: bool,
     /// Where it may run by its own or its owner's choice.
@@ -142,7 +141,6 @@ impl Enforcer {
         let allowed = if inherited { self.home } else { found };
         self.shadow.add(thread.tid, thread.pid, &allowed, hint.length);
         let known = Known {
-            pid: thread.pid,
             started: thread.started,
             runnable: false,
             allowed,
