@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # need.sh TOOL...: makes sure that each tool is installed; installs missing ones with apt-get, and says which and why.
 # Tools: rust, cc, c++, clang, bpf (everything that builds kernel/), openmp and clang-openmp (cc and clang with OpenMP), sanitizers (of cc),
-# go (any since 1.19, which fetches what go.sh asks), etcd, curl, openssl, dbus-daemon, make, time, python3, dpkg-dev, systemd-analyze, and those of vm/: qemu, busybox, iasl, cpio, setpriv, uclampset, chrt, script, hackbench, perf, stress-ng,
+# go (any since 1.19, which fetches what go.sh asks), etcd, curl, openssl, dbus-daemon, make, time, python3, dpkg-dev, systemd-analyze, and those of vm/: qemu, busybox, iasl, cpio, setpriv, uclampset, chrt, unshare, script, hackbench, perf, stress-ng,
 # kernel-packages (to unpack Debian's kernels), archive-keyring. On systems without apt-get it names the packages and stops.
 # need.sh --listed PACKAGE...: only makes sure that apt-get knows the packages.
 set -euo pipefail
@@ -30,7 +30,7 @@ present() {
     hackbench | stress-ng) command -v "$1" ;;
     perf) perf --version ;;
     qemu) command -v qemu-system-x86_64 ;;
-    busybox | iasl | cpio | setpriv | uclampset | chrt | script) command -v "$1" ;;
+    busybox | iasl | cpio | setpriv | uclampset | chrt | unshare | script) command -v "$1" ;;
     kernel-packages) command -v dpkg-deb && command -v xz && command -v zstd ;;
     archive-keyring) [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] ;;
     *) echo "need.sh: unknown tool '$1'; the first lines of need.sh name them" >&2; exit 2 ;;
@@ -80,6 +80,7 @@ reason() {
     script) echo 'tests type at a terminal' ;;
     chrt) echo 'runs a program in a real-time class' ;;
     uclampset) echo 'says by uclamp what speed a program needs' ;;
+    unshare) echo 'tests make a PID namespace' ;;
     setpriv) echo 'ends the guest with the script that started it' ;;
     kernel-packages) echo 'unpacks the package of a kernel' ;;
     archive-keyring) echo 'checks who signed the package of a kernel' ;;
@@ -108,7 +109,7 @@ packages() {
     busybox) echo 'busybox-static|busybox|busybox' ;;
     iasl) echo 'acpica-tools|acpica-tools|acpica' ;;
     script) echo 'bsdutils|util-linux|util-linux' ;;
-    setpriv | uclampset | chrt) echo 'util-linux|util-linux|util-linux' ;;
+    setpriv | uclampset | chrt | unshare) echo 'util-linux|util-linux|util-linux' ;;
     kernel-packages) echo 'dpkg xz-utils zstd|dpkg xz zstd|dpkg xz zstd' ;;
     archive-keyring) echo 'debian-archive-keyring|debian-keyring|debian-archive-keyring' ;;
   esac

@@ -32,7 +32,7 @@ guest_itself() {
 }
 
 begin
-scripts/need.sh rust cc clang bpf go dbus-daemon make openmp clang-openmp sanitizers python3
+scripts/need.sh rust cc clang bpf go dbus-daemon make openmp clang-openmp sanitizers python3 unshare
 find_rtapp_examples
 stages_of_lint
 stage 'policy check' scripts/policy-check-test.sh
