@@ -28,7 +28,7 @@ type residents struct {
 
 	mutex  sync.Mutex
 	holds  map[types.UID]*hold
-	unseen map[types.UID]*hold // those of pods that no NodeInfo has shown yet
+	unseen map[types.UID]*hold // those given since the snapshot was taken, which does not show their pods
 	nodes  map[string]made
 }
 
@@ -44,7 +44,17 @@ func newResidents(profiles Profiles) *residents {
 	return &residents{profiles: profiles, holds: map[types.UID]*hold{}, unseen: map[types.UID]*hold{}, nodes: map[string]made{}}
 }
 
-// node is what a NodeInfo shows, and the pods that have a hold there and are missing in it.
+// begin notes that a cycle begins. A pod is noted in kube-scheduler's cache before Reserve and the snapshot is taken from there
+// before PreFilter, so it shows all pods that have a hold. What is removed from a copy of it from then on is not there: preemption
+// asks so. The members of a pod group are tried in the snapshot itself, which shows those before; when the group is reserved
+// no cycle begins in between, and the snapshot shows none.
+func (r *residents) begin() {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	clear(r.unseen)
+}
+
+// node is what a NodeInfo shows, and the pods that were given a hold there since.
 func (r *residents) node(info framework.NodeInfo) *node {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -69,7 +79,6 @@ func (r *residents) on(info framework.NodeInfo, except types.UID) (there []resid
 	for _, i := range info.GetPods() {
 		pod := i.GetPod()
 		h := r.holds[pod.UID]
-		delete(r.unseen, pod.UID)
 		if pod.UID == except || isNodesOwn(pod) {
 			continue
 		}

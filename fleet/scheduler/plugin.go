@@ -106,6 +106,7 @@ func (g *Gather) arrivalOf(state framework.CycleState) (*arrival, error) {
 
 // PreFilter reads what the pod asks for, and finds the nodes that are off.
 func (g *Gather) PreFilter(_ context.Context, state framework.CycleState, pod *v1.Pod, nodes []framework.NodeInfo) (*framework.PreFilterResult, *framework.Status) {
+	g.residents.begin()
 	if isNodesOwn(pod) {
 		return nil, framework.NewStatus(framework.Skip)
 	}

@@ -255,6 +255,26 @@ func TestNodesOwnPods(t *testing.T) {
 	c.wants(c.pod("p", "4", "0.5"), "a.0", "") // empty, and all of it free
 }
 
+// Preemption asks about copies of a node that lack a pod, also the one that came last, of which Filter has seen no node yet.
+func TestPreemption(t *testing.T) {
+	c := newCluster(t)
+	c.add("a", "2")
+	c.wants(c.pod("victim", "2", "?"), "a.0", "")
+	y := &cycle{c: c, pod: c.pod("p", "2", "?"), state: newState()}
+	c.takeSnapshot()
+	if _, status := c.gather.PreFilter(context.Background(), y.state, y.pod, nil); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	without := c.snapshot["a"].copy()
+	without.remove("victim")
+	if status := c.gather.Filter(context.Background(), y.state, y.pod, without); !status.IsSuccess() {
+		t.Errorf("where the victim was: %v", status)
+	}
+	if status := c.gather.Filter(context.Background(), y.state, y.pod, c.snapshot["a"]); status.Code() != framework.Unschedulable {
+		t.Errorf("where the victim is: %v", status)
+	}
+}
+
 // Pods for which others make room count where the rule would put them.
 func TestNominated(t *testing.T) {
 	c := newCluster(t)
