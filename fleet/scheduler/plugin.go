@@ -234,6 +234,9 @@ func (g *Gather) PreBindPreFlight(_ context.Context, _ framework.CycleState, pod
 
 // PreBind writes the domain into the pod's annotation, or takes out the one of an earlier try.
 func (g *Gather) PreBind(ctx context.Context, _ framework.CycleState, pod *v1.Pod, _ string) *framework.Status {
+	if isNodesOwn(pod) {
+		return nil
+	}
 	h := g.residents.held(pod.UID)
 	if h == nil {
 		return framework.AsStatus(fmt.Errorf("pod %s/%s was deleted meanwhile", pod.Namespace, pod.Name))

@@ -247,6 +247,10 @@ func TestNodesOwnPods(t *testing.T) {
 		own.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Controller: &yes}}
 		c.takes = func(_ *v1.Pod, n *v1.Node) bool { return n.Name == "a" }
 		c.wants(own, "a.", "")
+		// Without its feature NominatedNodeNameForExpectation kube-scheduler calls PreBind without PreBindPreFlight.
+		if status := c.gather.PreBind(context.Background(), newState(), own, "a"); !status.IsSuccess() {
+			t.Error(status)
+		}
 	}
 	c.takes = func(*v1.Pod, *v1.Node) bool { return true }
 	if held := len(c.gather.residents.holds); held != 0 {
