@@ -78,13 +78,14 @@ func (r *residents) on(info framework.NodeInfo, except types.UID) (there []resid
 	name := info.Node().Name
 	for _, i := range info.GetPods() {
 		pod := i.GetPod()
-		h := r.holds[pod.UID]
 		if pod.UID == except || isNodesOwn(pod) {
 			continue
 		}
-		is := resident{application: application(pod, r.profiles), domain: annotatedDomain(pod), nominated: pod.Spec.NodeName == ""}
-		if h != nil {
-			is.domain, is.nominated = h.domain, false
+		is := resident{application: application(pod, r.profiles), domain: annotatedDomain(pod)}
+		if h := r.holds[pod.UID]; h != nil {
+			is.domain = h.domain
+		} else if pod.Spec.NodeName == "" { // an annotation is of an earlier try
+			is.domain, is.nominated = -1, true
 		}
 		there = append(there, is)
 	}
