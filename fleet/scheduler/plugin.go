@@ -223,10 +223,9 @@ func (g *Gather) Unreserve(_ context.Context, _ framework.CycleState, pod *v1.Po
 	g.residents.release(pod.UID)
 }
 
-// PreBindPreFlight says whether there is something to write.
+// PreBindPreFlight skips pods that hold nothing. For all others the annotation is written, whatever it says.
 func (g *Gather) PreBindPreFlight(_ context.Context, _ framework.CycleState, pod *v1.Pod, _ string) (*framework.PreBindPreFlightResult, *framework.Status) {
-	h := g.residents.held(pod.UID)
-	if h == nil || h.domain == annotatedDomain(pod) {
+	if g.residents.held(pod.UID) == nil {
 		return nil, framework.NewStatus(framework.Skip)
 	}
 	return &framework.PreBindPreFlightResult{AllowParallel: true}, nil

@@ -177,9 +177,14 @@ func TestRestartBeforeBinding(t *testing.T) {
 	c.wants(halfway, "a.1", "")
 
 	c.add("c", "")
-	again := c.pod("again", "8", "30")
-	again.Annotations = map[string]string{DomainAnnotation: "0"}
-	c.wants(again, "c.", "") // the annotation is taken out
+	for _, wrong := range []string{"0", "garbage", "-1"} {
+		again := c.pod("not "+wrong, "8", "30")
+		again.Annotations = map[string]string{DomainAnnotation: wrong}
+		c.wants(again, "c.", "") // the annotation is taken out
+	}
+	zeros := c.pod("zeros", "1", "0.05")
+	zeros.Annotations = map[string]string{DomainAnnotation: "00"}
+	c.wants(zeros, "a.0", "")
 }
 
 func TestNodesWithoutUsableDomains(t *testing.T) {
