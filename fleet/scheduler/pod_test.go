@@ -3,6 +3,7 @@
 package scheduler
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -100,7 +101,36 @@ func TestNodeChanged(t *testing.T) {
 			t.Errorf("%s: %v, %v", test.why, hint, err)
 		}
 	}
-	if hint, _ := c.gather.nodeChanged(klog.Logger{}, nil, nil, before); hint != framework.Queue {
-		t.Errorf("a new node: %v", hint)
+	off := &v1.Node{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{PowerAnnotation: "off"}}}
+	tainted := off.DeepCopy()
+	tainted.Spec.Taints = []v1.Taint{{Key: "reserved", Effect: v1.TaintEffectNoSchedule}}
+	for _, test := range []struct {
+		why           string
+		before, after any
+		hint          framework.QueueingHint
+	}{
+		{"a new node", nil, before, framework.Queue},
+		{"a node that is on goes", before, nil, framework.QueueSkip},
+		{"one that is off goes", off, nil, framework.Queue},
+		{"one that is off changes", off, tainted, framework.Queue},
+	} {
+		if hint, err := c.gather.nodeChanged(klog.Logger{}, nil, test.before, test.after); hint != test.hint || err != nil {
+			t.Errorf("%s: %v, %v", test.why, hint, err)
+		}
+	}
+	registered, err := c.gather.EventsToRegister(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var of framework.ActionType // of nodes
+	for _, event := range registered {
+		if event.Event.Resource == framework.Node {
+			of |= event.Event.ActionType
+		}
+	}
+	for _, action := range []framework.ActionType{framework.Delete, framework.UpdateNodeTaint, framework.UpdateNodeLabel, framework.UpdateNodeAllocatable} {
+		if of&action == 0 {
+			t.Errorf("does not hear of %v", action)
+		}
 	}
 }

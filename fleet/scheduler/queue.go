@@ -4,7 +4,6 @@ package scheduler
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -17,24 +16,30 @@ func (g *Gather) EventsToRegister(context.Context) ([]framework.ClusterEventWith
 	return []framework.ClusterEventWithHint{
 		{Event: framework.ClusterEvent{Resource: framework.Pod, ActionType: framework.Delete | framework.UpdatePodLabel | framework.UpdatePodScaleDown}},
 		{
-			Event:          framework.ClusterEvent{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeAnnotation},
+			Event: framework.ClusterEvent{Resource: framework.Node, ActionType: framework.Add | framework.Delete | framework.UpdateNodeAnnotation |
+				framework.UpdateNodeTaint | framework.UpdateNodeLabel | framework.UpdateNodeAllocatable},
 			QueueingHintFn: g.nodeChanged,
 		},
 	}, nil
 }
 
-// nodeChanged ignores that a node publishes the same again in time, as each does all the while.
+// nodeChanged ignores that a node publishes the same again in time, as each does all the while. Pods wait for a node that is off
+// only while all other plugins' filters take it, so whatever changes on that one counts.
 func (g *Gather) nodeChanged(_ klog.Logger, _ *v1.Pod, before, after any) (framework.QueueingHint, error) {
-	is, ok := after.(*v1.Node)
-	if !ok {
-		return framework.Queue, fmt.Errorf("a %T, not a node", after)
-	}
-	was, ok := before.(*v1.Node)
-	if !ok {
+	was, existed := before.(*v1.Node)
+	is, exists := after.(*v1.Node)
+	if !existed {
 		return framework.Queue, nil // a new node
 	}
-	b, a := read(was), read(is)
-	if b.off == a.off && slices.Equal(b.capacity, a.capacity) && a.at.Sub(b.at) <= g.staleAfter {
+	b := read(was)
+	if b.off {
+		return framework.Queue, nil
+	}
+	if !exists {
+		return framework.QueueSkip, nil
+	}
+	a := read(is)
+	if !a.off && slices.Equal(b.capacity, a.capacity) && a.at.Sub(b.at) <= g.staleAfter {
 		return framework.QueueSkip, nil
 	}
 	return framework.Queue, nil
