@@ -148,8 +148,9 @@ func (l lister) Get(name string) (framework.NodeInfo, error) {
 
 type cycleState struct {
 	framework.CycleState
-	data map[framework.StateKey]framework.StateData
-	skip sets.Set[string]
+	data  map[framework.StateKey]framework.StateData
+	skip  sets.Set[string]
+	group bool // a pod group is tried
 }
 
 func newState() *cycleState {
@@ -165,8 +166,9 @@ func (s *cycleState) Read(key framework.StateKey) (framework.StateData, error) {
 func (s *cycleState) Write(key framework.StateKey, data framework.StateData) { s.data[key] = data }
 func (s *cycleState) GetSkipFilterPlugins() sets.Set[string]                 { return s.skip }
 func (s *cycleState) SetSkipFilterPlugins(skip sets.Set[string])             { s.skip = skip }
+func (s *cycleState) IsPodGroupSchedulingCycle() bool                        { return s.group }
 func (s *cycleState) Clone() framework.CycleState {
-	c := &cycleState{data: map[framework.StateKey]framework.StateData{}, skip: s.skip}
+	c := &cycleState{data: map[framework.StateKey]framework.StateData{}, skip: s.skip, group: s.group}
 	for key, data := range s.data {
 		c.data[key] = data.Clone()
 	}
@@ -357,6 +359,7 @@ func (y *cycle) try() error {
 	generation := n.generation
 	n.add(assumed)
 	n.generation = generation
+	y.state.group = true
 	return y.c.gather.Reserve(context.Background(), y.state, assumed, y.node).AsError()
 }
 
@@ -366,6 +369,7 @@ func (y *cycle) takeBack() {
 	generation := n.generation
 	n.remove(y.pod.UID)
 	n.generation = generation
+	y.state.group = false
 }
 
 func (y *cycle) bind() error {

@@ -212,7 +212,11 @@ func (g *Gather) Reserve(_ context.Context, state framework.CycleState, pod *v1.
 	if machine == nil {
 		h.why = why
 	} else if h.domain, h.fit = machine.Place(a.application); !h.fit.Fits() {
-		return framework.NewStatus(framework.Unschedulable, "no memory domain has room any more")
+		// When a pod group is tried pods are reserved also where others are yet to make room, which the snapshot still shows.
+		if !state.IsPodGroupSchedulingCycle() {
+			return framework.NewStatus(framework.Unschedulable, "no memory domain has room any more")
+		}
+		h.domain = -1
 	}
 	g.residents.hold(pod.UID, h)
 	return nil

@@ -154,6 +154,25 @@ func TestPodGroup(t *testing.T) {
 	}
 }
 
+// Where a pod of the group needs preemption, kube-scheduler tries the others with it in place, and its victims still there.
+func TestPodGroupThatNeedsPreemption(t *testing.T) {
+	c := newCluster(t)
+	c.add("a", "2")
+	c.wants(c.pod("victim", "2", "?"), "a.0", "")
+	y := &cycle{c: c, pod: c.pod("g", "2", "?"), state: newState(), node: "a"}
+	c.takeSnapshot()
+	if _, status := c.gather.PreFilter(context.Background(), y.state, y.pod, nil); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	if err := y.try(); err != nil {
+		t.Error(err)
+	}
+	y.takeBack()
+	if err := y.reserve(); err == nil {
+		t.Error("is reserved beside its victim")
+	}
+}
+
 func TestRestart(t *testing.T) {
 	c := newCluster(t)
 	c.add("a", "4,4")
