@@ -19,6 +19,7 @@ import (
 // for a pod that is unschedulable, so where one of them is the best place, the pod stays unschedulable until it is on.
 type offNodes struct {
 	gather *Gather
+	state  framework.CycleState // of the cycle; Filter may be given a copy in which preemption removed pods
 	found  []offNode
 	once   sync.Once
 	first  *offNode // that all other filters take
@@ -29,8 +30,8 @@ type offNode struct {
 	fit  gather.Fit
 }
 
-func (g *Gather) offNodes(a gather.Application, nodes []framework.NodeInfo) *offNodes {
-	o := &offNodes{gather: g}
+func (g *Gather) offNodes(state framework.CycleState, a gather.Application, nodes []framework.NodeInfo) *offNodes {
+	o := &offNodes{gather: g, state: state}
 	for _, info := range nodes {
 		if info.Node().Annotations[PowerAnnotation] != "off" {
 			continue
@@ -52,13 +53,13 @@ func (g *Gather) offNodes(a gather.Application, nodes []framework.NodeInfo) *off
 }
 
 // better names the node that is off and is a better place than this one, if there is one.
-func (o *offNodes) better(ctx context.Context, state framework.CycleState, pod *v1.Pod, than gather.Fit) string {
+func (o *offNodes) better(ctx context.Context, pod *v1.Pod, than gather.Fit) string {
 	if len(o.found) == 0 || !o.found[0].fit.Better(than) {
 		return ""
 	}
 	o.once.Do(func() {
 		for n := range o.found {
-			if o.takes(ctx, state, pod, o.found[n].info) {
+			if o.takes(ctx, pod, o.found[n].info) {
 				o.first = &o.found[n]
 				return
 			}
@@ -72,14 +73,14 @@ func (o *offNodes) better(ctx context.Context, state framework.CycleState, pod *
 
 // takes asks the filters of all other plugins whether the node takes the pod once it is on. They are not asked before Filter,
 // since each needs what its own PreFilter found.
-func (o *offNodes) takes(ctx context.Context, state framework.CycleState, pod *v1.Pod, info framework.NodeInfo) bool {
+func (o *offNodes) takes(ctx context.Context, pod *v1.Pod, info framework.NodeInfo) bool {
 	n := info.Node().DeepCopy()
 	n.Spec.Unschedulable = false
 	n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t v1.Taint) bool { return strings.HasPrefix(t.Key, "node.kubernetes.io/") })
 	on := info.Snapshot()
 	on.SetNode(n)
-	others := state.Clone()
-	others.SetSkipFilterPlugins(sets.New(Name).Union(state.GetSkipFilterPlugins()))
+	others := o.state.Clone()
+	others.SetSkipFilterPlugins(sets.New(Name).Union(others.GetSkipFilterPlugins()))
 	// Filter is cancelled once enough nodes are found; what is found here is for all of them.
 	return o.gather.handle.RunFilterPlugins(context.WithoutCancel(ctx), others, pod, on).IsSuccess()
 }

@@ -111,7 +111,7 @@ func (g *Gather) PreFilter(_ context.Context, state framework.CycleState, pod *v
 		return nil, framework.NewStatus(framework.Skip)
 	}
 	a := &arrival{application: application(pod, g.residents.profiles)}
-	a.off = g.offNodes(a.application, nodes)
+	a.off = g.offNodes(state, a.application, nodes)
 	state.Write(Name, a)
 	return nil, nil
 }
@@ -148,7 +148,7 @@ func (g *Gather) Filter(ctx context.Context, state framework.CycleState, pod *v1
 		return framework.NewStatus(framework.UnschedulableAndUnresolvable, "machine is off")
 	}
 	fit := g.fit(n, a.application)
-	if off := a.off.better(ctx, state, pod, fit); off != "" {
+	if off := a.off.better(ctx, pod, fit); off != "" {
 		return framework.NewStatus(framework.UnschedulableAndUnresolvable, fmt.Sprintf("the pod waits for node %s, which is off", off))
 	}
 	if machine, _ := g.usable(n); machine != nil && !fit.Fits() {
