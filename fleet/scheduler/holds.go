@@ -48,10 +48,13 @@ func newResidents(profiles Profiles) *residents {
 // before PreFilter, so it shows all pods that have a hold. What is removed from a copy of it from then on is not there: preemption
 // asks so. The members of a pod group are tried in the snapshot itself, which shows those before; when the group is reserved
 // no cycle begins in between, and the snapshot shows none.
-func (r *residents) begin() {
+func (r *residents) begin(nodes []framework.NodeInfo) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	clear(r.unseen)
+	if len(r.nodes) > len(nodes) { // some are gone
+		clear(r.nodes)
+	}
 }
 
 // node is what a NodeInfo shows, and the pods that were given a hold there since.
@@ -119,10 +122,4 @@ func (r *residents) release(pod types.UID) {
 		delete(r.unseen, pod)
 		delete(r.nodes, h.node)
 	}
-}
-
-func (r *residents) forgetNode(name string) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	delete(r.nodes, name)
 }

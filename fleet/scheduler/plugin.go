@@ -61,11 +61,9 @@ func New(_ context.Context, args runtime.Object, handle framework.Handle) (frame
 		now:        time.Now,
 		residents:  newResidents(Declared{}),
 	}
-	informers := handle.SharedInformerFactory().Core().V1()
-	for _, informer := range []cache.SharedIndexInformer{informers.Pods().Informer(), informers.Nodes().Informer()} {
-		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: g.forget}); err != nil {
-			return nil, fmt.Errorf("plugin %s: %w", Name, err)
-		}
+	pods := handle.SharedInformerFactory().Core().V1().Pods().Informer()
+	if _, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: g.replace, DeleteFunc: g.forget}); err != nil {
+		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
 	return g, nil
 }
@@ -73,16 +71,23 @@ func New(_ context.Context, args runtime.Object, handle framework.Handle) (frame
 // Name of the plugin.
 func (*Gather) Name() string { return Name }
 
-// forget drops what is known of a pod or node that was deleted. Pods that have ended count as deleted.
+// forget drops what is known of a pod that was deleted. Pods that have ended count as deleted.
 func (g *Gather) forget(object any) {
 	if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = unknown.Obj
 	}
-	switch object := object.(type) {
-	case *v1.Pod:
-		g.residents.release(object.UID)
-	case *v1.Node:
-		g.residents.forgetNode(object.Name)
+	if pod, ok := object.(*v1.Pod); ok {
+		g.residents.release(pod.UID)
+	}
+}
+
+// replace drops what is known of a pod that was deleted while another one took its name, which looks like an update when both
+// happened while the API server was not watched.
+func (g *Gather) replace(before, after any) {
+	was, ok1 := before.(*v1.Pod)
+	is, ok2 := after.(*v1.Pod)
+	if ok1 && ok2 && was.UID != is.UID {
+		g.residents.release(was.UID)
 	}
 }
 
@@ -106,7 +111,7 @@ func (g *Gather) arrivalOf(state framework.CycleState) (*arrival, error) {
 
 // PreFilter reads what the pod asks for, and finds the nodes that are off.
 func (g *Gather) PreFilter(_ context.Context, state framework.CycleState, pod *v1.Pod, nodes []framework.NodeInfo) (*framework.PreFilterResult, *framework.Status) {
-	g.residents.begin()
+	g.residents.begin(nodes)
 	if isNodesOwn(pod) {
 		return nil, framework.NewStatus(framework.Skip)
 	}

@@ -403,8 +403,23 @@ func TestForget(t *testing.T) {
 	c.lags = true
 	c.wants(c.pod("p", "1", "?"), "a.0", "")
 	c.gather.forget(cache.DeletedFinalStateUnknown{Obj: c.stored["p"]})
-	c.gather.forget(c.nodes["a"].node)
-	if r := c.gather.residents; len(r.holds)+len(r.unseen)+len(r.nodes) != 0 {
+	c.wants(c.pod("q", "1", "?"), "a.0", "")
+	again := c.stored["q"].DeepCopy()
+	c.gather.replace(c.stored["q"], again)
+	if held := len(c.gather.residents.holds); held != 1 {
+		t.Errorf("%d holds of one pod that was updated", held)
+	}
+	again.UID = "another pod of that name"
+	c.gather.replace(c.stored["q"], again)
+	for _, name := range []string{"b", "c", "d"} {
+		c.add(name, "2")
+	}
+	c.wants(c.pod("large", "3", "?"), "nowhere", "no memory domain has room")
+	for _, name := range []string{"b", "c", "d"} {
+		delete(c.nodes, name)
+	}
+	c.wants(c.pod("large", "3", "?"), "nowhere", "no memory domain has room")
+	if r := c.gather.residents; len(r.holds)+len(r.unseen) != 0 || len(r.nodes) != 1 {
 		t.Errorf("kept: %v, %v, %v", r.holds, r.unseen, r.nodes)
 	}
 }
