@@ -414,6 +414,16 @@ func (c *cluster) place(pod string) string {
 	return p.Spec.NodeName + "." + p.Annotations[DomainAnnotation]
 }
 
+// show ends the lag: what the API server has of the pods is seen.
+func (c *cluster) show() {
+	for _, n := range c.nodes {
+		for i, pod := range n.pods {
+			n.pods[i] = c.stored[pod.Name]
+		}
+		n.changed()
+	}
+}
+
 func (c *cluster) leave(name string) {
 	pod := c.stored[name]
 	delete(c.stored, name)

@@ -4,7 +4,9 @@ package scheduler
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,16 +66,21 @@ func TestAnyOrder(t *testing.T) {
 					restarts++
 				}
 			case 1:
-				c.lags = c.lags || r.IntN(10) == 0
-			case 2, 3:
-				for name, place := range b.places {
-					c.leave(name)
-					machine, domain := b.at(place)
-					machine.Remove(domain, b.is[name])
-					b.asked[place] -= b.is[name].MilliCPU
-					delete(b.places, name)
-					break
+				if c.lags = !c.lags && r.IntN(3) == 0; !c.lags {
+					c.show()
 				}
+			case 2, 3:
+				there := slices.Sorted(maps.Keys(b.places))
+				if len(there) == 0 {
+					continue
+				}
+				name := there[r.IntN(len(there))]
+				place := b.places[name]
+				c.leave(name)
+				machine, domain := b.at(place)
+				machine.Remove(domain, b.is[name])
+				b.asked[place] -= b.is[name].MilliCPU
+				delete(b.places, name)
 			default:
 				name := fmt.Sprintf("p%d", step)
 				mpmi := []uint32{50, 500, 900, 3000, 25000}[r.IntN(5)]
