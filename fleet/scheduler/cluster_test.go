@@ -70,20 +70,20 @@ func (c *cluster) EventRecorder() events.EventRecorderLogger    { return c.recor
 func (c *cluster) ClientSet() clientset.Interface               { return fakeClient{c: c} }
 func (c *cluster) SnapshotSharedLister() framework.SharedLister { return lister{c: c} }
 
-// RunFilterPlugins are the filters of other plugins.
+// RunFilterPlugins asks the filters of other plugins, and then Gather if all of them take the node.
 func (c *cluster) RunFilterPlugins(ctx context.Context, state framework.CycleState, pod *v1.Pod, info framework.NodeInfo) *framework.Status {
-	if !state.GetSkipFilterPlugins().Has(Name) {
-		if status := c.gather.Filter(ctx, state, pod, info); !status.IsSuccess() {
-			return status
-		}
-	} else {
+	n := info.Node()
+	skip := state.GetSkipFilterPlugins().Has(Name)
+	if skip {
 		c.asked++
 	}
-	n := info.Node()
 	if n.Spec.Unschedulable || len(n.Spec.Taints) > 0 || !c.takes(pod, n) {
 		return framework.NewStatus(framework.UnschedulableAndUnresolvable, "another plugin")
 	}
-	return nil
+	if skip {
+		return nil
+	}
+	return c.gather.Filter(ctx, state, pod, info)
 }
 
 type nodeInfo struct {

@@ -369,6 +369,8 @@ func TestSecondMachineThatIsOff(t *testing.T) {
 	c.wants(c.pod("fierce", "1", "30"), "off.0", "")
 	c.power("off", false)
 	c.power("off too", false)
+	c.wants(c.pod("other", "1", "0.05"), "nowhere", "another plugin") // which doesn't take a either, so nobody asks Gather
+	c.takes = func(*v1.Pod, *v1.Node) bool { return true }
 	c.wants(c.pod("calm", "1", "0.05"), "nowhere", "the pod waits for node off, which is off")
 	c.takes = func(_ *v1.Pod, n *v1.Node) bool { return n.Name != "off" }
 	c.wants(c.stored["calm"], "a.0", "")
