@@ -21,7 +21,7 @@ type hold struct {
 	why         string // why there is no domain
 }
 
-// residents knows the domains of pods: from their annotations, and from holds where what was read is older than these.
+// residents knows the domains of pods: from holds, and of those without one from their annotations.
 // Any number of goroutines may use it.
 type residents struct {
 	profiles Profiles
@@ -33,8 +33,8 @@ type residents struct {
 }
 
 // made is a node as it was made from one generation of its NodeInfo. No two contents share a generation, copies that
-// were changed included, but for one case: while a pod group is tried pods come and go without a new one. Reserve or Unreserve
-// comes with each of these, and each drops what was made.
+// were changed included, but for one case: while a pod group is tried pods come and go in the snapshot without a new one. Reserve
+// or Unreserve comes with each of these, and each drops what was made.
 type made struct {
 	generation int64
 	node       *node
