@@ -26,11 +26,11 @@ start() {
   started+=($!)
 }
 
-# port: one on loopback that nobody listens on.
-port() {
+# in_use PORT...: whether somebody listens on one of these on loopback.
+in_use() {
   local port
-  while port=$((20000 + SRANDOM % 10000)) && (: </dev/tcp/127.0.0.1/$port) 2>/dev/null; do :; done
-  echo "$port"
+  for port; do (: </dev/tcp/127.0.0.1/"$port") 2>/dev/null && return; done
+  return 1
 }
 
 # within SECONDS COMMAND...: tries until it succeeds.
@@ -45,7 +45,8 @@ within() {
 api() { curl -sSf --cacert "$place/apiserver.crt" -H "Authorization: Bearer $token" "$server$1" "${@:2}"; }
 create() { api "$1" -H 'Content-Type: application/yaml' --data-binary @- >/dev/null; }
 
-etcd=http://127.0.0.1:$(port) peers=http://127.0.0.1:$(port) api_port=$(port)
+while p=$((20000 + SRANDOM % 10000)) && in_use $p $((p + 1)) $((p + 2)); do :; done
+etcd=http://127.0.0.1:$p peers=http://127.0.0.1:$((p + 1)) api_port=$((p + 2))
 server=https://127.0.0.1:$api_port
 token=$(openssl rand -hex 16)
 echo "$token,admin,admin,system:masters" >"$place/tokens"
@@ -117,4 +118,4 @@ pod calm 0.05 a.0
 { kill -9 "${started[-1]}" && wait "${started[-1]}"; } 2>/dev/null || true
 unset 'started[-1]'
 scheduler
-pod second 30 b.0 # the new scheduler knows who is where
+pod second 0.5 a.1 # the new scheduler knows who is where: else fierce counts in both domains of a, and b is next
