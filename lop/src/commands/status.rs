@@ -64,9 +64,11 @@ pub fn fetch(place: &Place, format: Format) -> Result<Status, Failure> {
     if let Some(status) = status_server::fetch(&dir)? {
         return Ok(status);
     }
-    // Without permission to look at the lock, the socket and the kernel have to do.
+    // An instance opens its socket after it has taken the lock, and removes it before it frees the lock. Without permission to look at the lock, the
+    // socket and the kernel have to do.
     if matches!(instance::running(&dir), Ok(Some(_))) {
-        return Err(Failure::new(FAILED, "Lopsided is just starting: try again in a moment"));
+        let message = "Lopsided is just starting or ending: try again in a moment";
+        return Err(Failure::new(FAILED, message));
     }
     let other = support::attached(&place.root);
     if format == Format::Json {
