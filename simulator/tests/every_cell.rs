@@ -66,10 +66,15 @@ fn named(cells: impl Iterator<Item = &'static Cell>) -> Vec<String> {
 fn where_cores_differ_auto_is_behind_the_baseline_in_time_in_thirteen_cells() {
     let asymmetric: Vec<&Cell> = cells().iter().filter(|cell| is_asymmetric(cell)).collect();
     assert_eq!(asymmetric.len(), 4 * 26 + 4 * 27);
-    for cell in asymmetric.iter().filter(|cell| {
-        ["opteron-8350-x4, every other core at 1000 MHz", "opteron-16"].contains(&label(cell, "machine").as_str())
-    }) {
-        assert!(cell.time <= 1.0, "{:?}: {}", cell.point, cell.time);
+    let most = [
+        ("opteron-8350-x4, every other core at 1000 MHz", 1.0),
+        ("opteron-16", 1.0),
+        ("phone-three-kinds", 1.002),
+    ];
+    for (machine, most) in most {
+        for cell in asymmetric.iter().filter(|cell| label(cell, "machine") == machine) {
+            assert!(cell.time <= most, "{:?}: {}", cell.point, cell.time);
+        }
     }
     let behind = asymmetric.into_iter().filter(|cell| cell.time > NEARLY_AS_FAST);
     let expected = [
