@@ -126,7 +126,7 @@ impl Drop for Instance {
     }
 }
 
-/// The process id of the running instance, 0 until it has written it; `None` if none runs.
+/// The process id of the running instance, 0 while it starts or ends; `None` if none runs.
 ///
 /// # Errors
 /// The lock belongs to another user, and only they may check it.
@@ -148,6 +148,12 @@ fn holder(lock: &File) -> Option<u32> {
     }
     let pid = io::read_to_string(lock).ok()?;
     Some(pid.trim().parse().unwrap_or(0))
+}
+
+/// The error where somebody has the lock and nothing else: an instance takes it first and frees it last.
+#[must_use]
+pub fn starts_or_ends() -> KernelError {
+    KernelError::new("Lopsided is just starting or ending").mend("try again in a moment")
 }
 
 /// The error for a second instance.

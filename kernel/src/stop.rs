@@ -40,8 +40,8 @@ fn instance_process(dir: &RunDir) -> Result<Option<(u32, OwnedFd)>, KernelError>
     let Some(number) = instance::running(dir)? else {
         return Ok(None);
     };
-    let unsaid = || KernelError::new("Lopsided is just starting").mend("try again in a moment");
-    let pid = i32::try_from(number).ok().and_then(Pid::from_raw).ok_or_else(unsaid)?;
+    let pid = i32::try_from(number).ok().and_then(Pid::from_raw);
+    let pid = pid.ok_or_else(instance::starts_or_ends)?;
     let process = match pidfd_open(pid, PidfdFlags::empty()) {
         Ok(process) => process,
         Err(Errno::SRCH) => return Ok(None),
@@ -104,6 +104,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let error = stop(&RunDir::new(folder.path()), Duration::ZERO).unwrap_err();
         assert!(error.message.contains("not running"), "{error}");
+    }
+
+    #[test]
+    fn an_instance_without_a_number_starts_or_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = RunDir::new(folder.path());
+        let _instance = Instance::acquire(&dir).unwrap();
+        std::fs::write(folder.path().join("lock"), "").unwrap();
+        let error = stop(&dir, Duration::ZERO).unwrap_err().to_string();
+        assert!(error.contains("just starting or ending: try again"), "{error}");
     }
 
     #[test]

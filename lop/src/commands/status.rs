@@ -64,11 +64,9 @@ pub fn fetch(place: &Place, format: Format) -> Result<Status, Failure> {
     if let Some(status) = status_server::fetch(&dir)? {
         return Ok(status);
     }
-    // An instance opens its socket after it has taken the lock, and removes it before it frees the lock. Without permission to look at the lock, the
-    // socket and the kernel have to do.
+    // Without permission to look at the lock, the socket and the kernel have to do.
     if matches!(instance::running(&dir), Ok(Some(_))) {
-        let message = "Lopsided is just starting or ending: try again in a moment";
-        return Err(Failure::new(FAILED, message));
+        return Err(instance::starts_or_ends().into());
     }
     let other = support::attached(&place.root);
     if format == Format::Json {
