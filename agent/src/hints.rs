@@ -6,6 +6,8 @@ mod register;
 
 use crate::world::Hint;
 use lop_policy::hint_flags;
+#[cfg(fuzzing)]
+pub use register::receive;
 use register::Register;
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -26,9 +26,9 @@ pub use affinity::{Affinity, AgentError, Options, Report};
 pub use cpus::Cpus;
 pub use folder::{base, restore};
 pub use follower::Follower;
-#[cfg(fuzzing)]
-pub use hints::Hints;
 pub use hints::VARIABLE as HINT_VARIABLE;
+#[cfg(fuzzing)]
+pub use hints::{receive, Hints};
 pub use machine::Sizes;
 pub use policy::Facts;
 pub use rules::{for_machine, reaction};

@@ -3,13 +3,10 @@
 //! nothing about other processes.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
-use lop_agent::Hints;
+use lop_agent::{receive, Hints};
 use rustix::fs::{fcntl_lock, FlockOperation};
-use rustix::net::{recvmsg, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 use std::cell::RefCell;
-use std::fs::File;
-use std::io::{IoSliceMut, Write};
-use std::mem::MaybeUninit;
+use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 
@@ -18,24 +15,6 @@ thread_local! {
         let folder = tempfile::tempdir().expect("there is room for a folder");
         (Hints::new(folder.path(), |_| ()).expect("a new folder has no socket"), folder)
     });
-}
-
-/// As hints/channel.c does.
-fn receive(client: &UnixStream) -> Option<File> {
-    let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut passed = RecvAncillaryBuffer::new(&mut room);
-    let mut byte = [0];
-    recvmsg(
-        client,
-        &mut [IoSliceMut::new(&mut byte)],
-        &mut passed,
-        RecvFlags::CMSG_CLOEXEC,
-    )
-    .ok()?;
-    passed.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(mut files) => files.next().map(File::from),
-        _ => None,
-    })
 }
 
 fuzz_target!(|bytes: &[u8]| AGENT.with_borrow_mut(|(hints, folder)| {

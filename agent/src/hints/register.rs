@@ -174,8 +174,8 @@ fn send(connection: &UnixStream, file: &File) -> io::Result<()> {
 }
 
 /// Connects as the library does. `None`: there is no page for this process.
-#[cfg(test)]
-pub(super) fn receive(connection: &UnixStream) -> Option<File> {
+#[cfg(any(test, fuzzing))]
+pub fn receive(connection: &UnixStream) -> Option<File> {
     use rustix::net::{recvmsg, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
     let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut passed = RecvAncillaryBuffer::new(&mut room);
