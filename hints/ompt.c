@@ -11,8 +11,9 @@
  *     SPINNING      the thread waits at a barrier or for tasks, or it is a worker without a region; not while it runs a
  *                   task meanwhile
  *     SEQUENTIAL    the only thread that starts regions of its own is outside of them
- * A region of one thread is none; the teams of a league, each of which begins with a thread, are a region. If the runtime cannot report one of the events, the tool does without all of them, and
- * the runtime says so (OMP_TOOL_VERBOSE_INIT=stderr).
+ * A region of one thread is none; the teams of a league, each of which begins with a thread, are a region. If the runtime
+ * cannot report one of the events, the tool does without all of them, and the runtime says so
+ * (OMP_TOOL_VERBOSE_INIT=stderr).
  */
 
 /* What a task's data says: that it waits, and for the first task of a region, above that, how many threads the region has. */

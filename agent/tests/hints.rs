@@ -2,6 +2,10 @@
 //! What a running program says by liblopsided moves its threads. The machine is made up of two CPUs of this one: of two kinds, of two memory domains, or
 //! equal. The threads never sleep, and the program reports what the kernel lets each of them use. Every state is awaited, so a busy machine may be late.
 
+#[path = "../../hints/tests/common/build.rs"]
+mod build;
+
+use build::{clang, compile, make, sources};
 use lop_agent::{Affinity, Cpus, Options};
 use lop_policy::Named;
 use std::fs::File;
@@ -36,38 +40,18 @@ const LOOKS: u32 = 10;
 const BETWEEN: Duration = Duration::from_millis(4);
 const PATIENCE: Duration = Duration::from_secs(300);
 
-fn succeeds(command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{command:?}: {said}");
-    String::from_utf8(output.stdout).unwrap().trim().into()
-}
-
 /// The folder of liblopsided, its tool for OpenMP, and the programs `busy` and `busy-openmp`.
 fn built() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("agent-hints");
+        let clang = clang();
+        let out = make("agent-hints", &[&format!("CLANG={clang}"), "all", "ompt"]);
         let path = out.display();
-        let clang = succeeds(&mut Command::new(root.join("scripts/clang.sh")));
-        let make = [&format!("OUT={path}"), &format!("CLANG={clang}"), "all", "ompt"];
-        succeeds(Command::new("make").arg("-C").arg(root.join("hints")).args(make));
+        let (folder, found) = (format!("-L{path}"), format!("-Wl,-rpath,{path}"));
         for (name, openmp) in [("busy", "-pthread"), ("busy-openmp", "-fopenmp")] {
-            let flags = [
-                "-std=c11",
-                "-D_GNU_SOURCE",
-                "-Wall",
-                "-Wextra",
-                "-Werror",
-                "-O2",
-                openmp,
-                "-Ihints",
-            ];
-            let mut cc = Command::new(&clang);
-            cc.current_dir(&root).args(flags).args(["agent/tests/busy.c", "-o"]);
-            let with = [&format!("-L{path}"), "-llopsided", &format!("-Wl,-rpath,{path}")];
-            succeeds(cc.arg(out.join(name)).args(with));
+            let source = sources().join("../agent/tests/busy.c");
+            let with = ["-O2", openmp, &folder, "-llopsided", &found];
+            compile(&clang, &out.join(name), &source, &with);
         }
         out
     })

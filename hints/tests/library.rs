@@ -4,47 +4,26 @@
 
 mod common;
 
+use common::build::{clang, compile, make, sources, succeeds};
 use common::{listen, row, send, Page, Words};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-fn folder() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-fn succeeds(command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{command:?}: {said}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
 /// Where the libraries are, and the programs `shared` and `static`, each linked with one of them.
 fn built() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
-        let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("hints");
+        let out = make("hints", &[]);
         let path = out.display();
-        succeeds(Command::new("make").args(["-C", env!("CARGO_MANIFEST_DIR"), &format!("OUT={path}")]));
-        let link = |name: &str, with: &[String]| {
-            let warnings = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-pthread"];
-            let mut cc = Command::new("cc");
-            cc.current_dir(folder())
-                .args(warnings)
-                .args(["-I.", "tests/probe.c", "-o"]);
-            succeeds(cc.arg(out.join(name)).args(with));
+        let link = |name: &str, with: &[&str]| {
+            let source = sources().join("tests/probe.c");
+            compile("cc", &out.join(name), &source, &[&["-pthread"], with].concat());
         };
-        link(
-            "shared",
-            &[
-                format!("-L{path}"),
-                "-llopsided".into(),
-                format!("-Wl,-rpath,{path},-z,defs"),
-            ],
-        );
-        link("static", &[format!("{path}/liblopsided.a")]);
+        let (folder, found) = (format!("-L{path}"), format!("-Wl,-rpath,{path},-z,defs"));
+        link("shared", &[&folder, "-llopsided", &found]);
+        link("static", &[&format!("{path}/liblopsided.a")]);
         out
     })
 }
@@ -244,7 +223,7 @@ fn named(text: &str) -> BTreeSet<String> {
 
 #[test]
 fn the_symbols_are_those_that_the_header_declares() {
-    let header = std::fs::read_to_string(folder().join("lopsided.h")).unwrap();
+    let header = std::fs::read_to_string(sources().join("lopsided.h")).unwrap();
     let declarations = header.lines().filter(|line| line.contains('(') && line.ends_with(");"));
     let declared: BTreeSet<String> = declarations
         .map(|line| line.split('(').next().unwrap())
@@ -271,9 +250,9 @@ fn the_symbols_are_those_that_the_header_declares() {
 
 #[test]
 fn the_header_is_c_and_c_plus_plus() {
-    let clang = succeeds(&mut Command::new(folder().join("../scripts/clang.sh")));
+    let clang = clang();
     for (language, standard) in [("c", "-std=c11"), ("c++", "-std=c++17")] {
-        let mut check = Command::new(clang.trim());
+        let mut check = Command::new(&clang);
         check.args([
             "-fsyntax-only",
             "-Wall",
@@ -288,7 +267,7 @@ fn the_header_is_c_and_c_plus_plus() {
             check
                 .args(["-include", "lopsided.h", "/dev/null"])
                 .arg("-I")
-                .arg(folder()),
+                .arg(sources()),
         );
     }
 }
@@ -299,11 +278,11 @@ fn the_python_module_makes_the_same_calls() {
     listen(hints.path());
     let mut python = Command::new("python3");
     python
-        .arg(folder().join("tests/module.py"))
+        .arg(sources().join("tests/module.py"))
         .env("LOP_HINT_DIR", hints.path())
         .env("LD_LIBRARY_PATH", built())
         .env("PYTHONDONTWRITEBYTECODE", "1")
-        .env("PYTHONPATH", folder());
+        .env("PYTHONPATH", sources());
     let pid = ended(&mut python);
     let page = Page::read(hints.path(), pid);
     assert_eq!(page.used()[0], row([2, 4, 7, 9, 4, 3, pid]));

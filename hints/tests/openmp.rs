@@ -3,7 +3,8 @@
 
 mod common;
 
-use common::program::{succeeds, Program};
+use common::build::{clang, compile, make, sources};
+use common::program::Program;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -15,34 +16,10 @@ const SEQUENTIAL: u32 = 2;
 fn built() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
-        let hints = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("openmp");
-        let clang = succeeds(&mut Command::new(hints.join("../scripts/clang.sh")));
-        let make = [
-            "-C",
-            hints.to_str().unwrap(),
-            &format!("OUT={}", out.display()),
-            &format!("CLANG={clang}"),
-            "ompt",
-        ];
-        succeeds(Command::new("make").args(make));
-        let flags = [
-            "-std=c11",
-            "-D_GNU_SOURCE",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            "-fopenmp",
-            "-pthread",
-            "-o",
-        ];
-        let program = out.join("openmp");
-        succeeds(
-            Command::new(clang)
-                .args(flags)
-                .arg(program)
-                .arg(hints.join("tests/openmp.c")),
-        );
+        let clang = clang();
+        let out = make("openmp", &[&format!("CLANG={clang}"), "ompt"]);
+        let source = sources().join("tests/openmp.c");
+        compile(&clang, &out.join("openmp"), &source, &["-fopenmp", "-pthread"]);
         out
     })
 }

@@ -3,29 +3,17 @@
 
 mod common;
 
-use common::program::{succeeds, Program};
-use std::path::{Path, PathBuf};
+use common::build::{compile, make, sources};
+use common::program::Program;
 use std::process::Command;
 
 const LOCK_HOLDER: u32 = 4;
 
 #[test]
 fn who_waited_for_a_mutex_holds_it_for_others_until_it_unlocks_the_last() {
-    let hints = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("preload");
-    let make = ["-C", hints.to_str().unwrap(), &format!("OUT={}", out.display())];
-    succeeds(Command::new("make").args(make));
-    let flags = [
-        "-std=c11",
-        "-D_GNU_SOURCE",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-pthread",
-        "-o",
-    ];
-    let (source, program) = (hints.join("tests/contended.c"), out.join("contended"));
-    succeeds(Command::new("cc").args(flags).arg(&program).arg(source));
+    let out = make("preload", &[]);
+    let program = out.join("contended");
+    compile("cc", &program, &sources().join("tests/contended.c"), &["-pthread"]);
 
     let mut program = Program::start(Command::new(program).env("LD_PRELOAD", out.join("liblopsided-preload.so")));
     let condition = [

@@ -3,6 +3,7 @@
 
 #![allow(dead_code)]
 
+pub mod build;
 pub mod program;
 
 use rustix::net::{sendmsg, SendAncillaryBuffer, SendAncillaryMessage, SendFlags};

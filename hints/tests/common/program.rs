@@ -9,17 +9,6 @@ use std::time::{Duration, Instant};
 /// A thread on its way to where it waits may take long to get there.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Runs the command, and returns what it prints.
-///
-/// # Panics
-/// It fails.
-pub fn succeeds(command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{command:?}: {said}");
-    String::from_utf8(output.stdout).unwrap().trim().into()
-}
-
 fn process_of(thread: u32) -> u32 {
     let status = std::fs::read_to_string(format!("/proc/{thread}/status")).unwrap();
     let number = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
