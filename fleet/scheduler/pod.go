@@ -52,8 +52,10 @@ func (Declared) Intensity(pod *v1.Pod) (gather.Intensity, error) {
 	return gather.Intensity{MPMI: uint32(mpki.MilliValue()), Measured: time.Second}, nil
 }
 
-// application is what the rule sees of a pod. For a container that asks for no CPU it sees the 100m that kube-scheduler
-// assumes, too.
+// assumed is what a container counts with that asks for no CPU, as in kube-scheduler.
+var assumed = v1.ResourceList{v1.ResourceCPU: resource.MustParse("100m")}
+
+// application is what the rule sees of a pod.
 func application(pod *v1.Pod, profiles Profiles) gather.Application {
 	intensity, err := profiles.Intensity(pod)
 	if err != nil {
@@ -61,7 +63,7 @@ func application(pod *v1.Pod, profiles Profiles) gather.Application {
 	}
 	asked := podresource.PodRequests(pod, podresource.PodResourcesOptions{
 		UseStatusResources:          true,
-		NonMissingContainerRequests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("100m")},
+		NonMissingContainerRequests: assumed,
 	})
 	return gather.Application{
 		MilliCPU:  uint32(min(asked.Cpu().MilliValue(), math.MaxUint32)),
