@@ -5,17 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 /*
- * The memory comes from a Unix socket in the folder that LOP_HINT_DIR names, as under `lop run` by affinity: whoever
- * listens there knows by the kernel which process connects, and answers with a descriptor of a page for it alone.
+ * The memory comes from a Unix socket: in the folder that LOP_HINT_DIR names, as under `lop run` by affinity, else in that
+ * of `lop start`. Whoever listens there knows by the kernel which process connects, and answers with a descriptor of a
+ * page for it alone.
  *
- * From then on the process holds a lock on the page. A lock of this kind belongs to the process, not to the descriptor:
- * the kernel tells whose it is, forked children do not have it, and it goes when the process ends or executes another
- * program, since that closes the descriptor. So a reader knows whether there is still somebody who gives these hints.
+ * The page is a file, or a map of the scheduler in the kernel. From then on the process holds a lock on a file. A lock of
+ * this kind belongs to the process, not to the descriptor: the kernel tells whose it is, forked children do not have it,
+ * and it goes when the process ends or executes another program, since that closes the descriptor. So a reader knows
+ * whether there is still somebody who gives these hints. The scheduler in the kernel knows by itself; and a lock on its
+ * map would be one on all its maps, since they share an inode.
  */
 
+#define FOLDER "/run/lopsided/hints"
 /* How long the first call waits for somebody who listens but does not answer. */
 #define PATIENCE_S 1
 
@@ -70,20 +75,29 @@ static int receive(int connection)
 	return page;
 }
 
+static int lock_file(int page)
+{
+	const struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	struct stat stat;
+
+	if (fstat(page, &stat) != 0)
+		return -1;
+	return S_ISREG(stat.st_mode) ? fcntl(page, F_SETLK, &whole) : 0;
+}
+
 int lop_channel(void)
 {
-	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	const char *folder = secure_getenv("LOP_HINT_DIR");
 	int connection, page;
 
-	connection = folder ? connect_to(folder) : -1;
+	connection = connect_to(folder ? folder : FOLDER);
 	if (connection < 0)
 		return -1;
 	page = receive(connection);
 	close(connection);
 	if (page >= 0)
 		page = above_standard(page);
-	if (page < 0 || fcntl(page, F_SETLK, &whole) == 0)
+	if (page < 0 || lock_file(page) == 0)
 		return page;
 	close(page);
 	return -1;

@@ -30,7 +30,8 @@ static struct {
 	int channel;
 	struct lop_hint_page *page;    /* NULL: nobody listens */
 	size_t bytes;
-	unsigned int nr_records;       /* a copy: others may write to the page */
+	unsigned int nr_records;       /* copies: others may write to the page */
+	unsigned int probes;
 	bool has_key;
 	pthread_key_t at_end;          /* set for threads that have a record */
 	unsigned int handed_on;        /* to a child that is being forked: its parent's page says so no longer when it looks */
@@ -55,27 +56,35 @@ static void give_back(void *unused)
 	__atomic_store_n(&record->thread, 0, __ATOMIC_RELEASE);
 }
 
-/* Maps the page of the channel if it is one that this library knows. */
+/* Reads the header into `own`. False: it is not one that this library knows. */
+static bool knows(const struct lop_hint_page *header)
+{
+	own.nr_records = header->nr_records;
+	own.probes = header->probes;
+	own.bytes = ((size_t)own.nr_records + 1) * sizeof(struct lop_hint_record);
+	return header->magic == LOP_HINT_MAGIC && header->version >= LOP_HINT_VERSION &&
+	       header->record_bytes == sizeof(struct lop_hint_record) && own.nr_records && own.probes <= own.nr_records;
+}
+
+/* Maps the page of the channel. The kernel refuses to map more of a map than there is; of a file it would not. */
 static bool map(int channel)
 {
+	struct lop_hint_page *header;
 	struct stat stat;
-	void *memory;
+	bool known;
 
-	if (fstat(channel, &stat) != 0 || stat.st_size < (off_t)sizeof(struct lop_hint_page))
+	if (fstat(channel, &stat) != 0 || (S_ISREG(stat.st_mode) && stat.st_size < (off_t)sizeof(*header)))
 		return false;
-	own.bytes = (size_t)stat.st_size;
-	memory = mmap(NULL, own.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, channel, 0);
-	if (memory == MAP_FAILED)
+	header = mmap(NULL, sizeof(*header), PROT_READ, MAP_SHARED, channel, 0);
+	if (header == MAP_FAILED)
 		return false;
-	own.page = memory;
-	own.nr_records = own.page->nr_records;
-	if (own.page->magic == LOP_HINT_MAGIC && own.page->version >= LOP_HINT_VERSION &&
-	    own.page->record_bytes == sizeof(struct lop_hint_record) &&
-	    own.nr_records <= own.bytes / sizeof(struct lop_hint_record) - 1)
-		return true;
-	munmap(memory, own.bytes);
-	own.page = NULL;
-	return false;
+	known = knows(header) && (!S_ISREG(stat.st_mode) || (size_t)stat.st_size >= own.bytes);
+	munmap(header, sizeof(*header));
+	if (!known)
+		return false;
+	header = mmap(NULL, own.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, channel, 0);
+	own.page = header == MAP_FAILED ? NULL : header;
+	return own.page;
 }
 
 static void open_page(void)
@@ -97,15 +106,16 @@ static void note_used(unsigned int nr)
 		;
 }
 
-/* Takes the first free record for the calling thread, and clears what its last thread left. */
+/* Takes the first free record that the calling thread may have, and clears what its last thread left. */
 static void take_record(void)
 {
 	struct lop_hint_record *records = (struct lop_hint_record *)(own.page + 1);
 	unsigned int thread = (unsigned int)syscall(SYS_gettid);
+	unsigned int first = own.probes ? thread % own.nr_records : 0, nr = own.probes ? own.probes : own.nr_records;
 
-	for (unsigned int i = 0; i < own.nr_records; i++) {
-		struct lop_hint_record *record = &records[i];
-		unsigned int free = 0;
+	for (unsigned int i = 0; i < nr; i++) {
+		unsigned int at = (first + i) % own.nr_records, free = 0;
+		struct lop_hint_record *record = &records[at];
 
 		if (!__atomic_compare_exchange_n(&record->thread, &free, thread, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			continue;
@@ -119,7 +129,7 @@ static void take_record(void)
 		write_word(&record->memory, 0);
 		write_word(&record->flags, 0);
 		__atomic_store_n(&record->version, LOP_HINT_VERSION, __ATOMIC_RELEASE);
-		note_used(i + 1);
+		note_used(at + 1);
 		self.record = record;
 		return;
 	}

@@ -10,8 +10,8 @@
  * nothing. Only the first call of a thread, and the creation of a thread or process, make system calls.
  *
  * A process made by fork() starts without hints. One made by vfork(), _Fork() or clone() must not call before it
- * executes a program. A program that is executed starts without hints. A thread that finds all records of its process
- * taken, 4095 of them, gives no hints.
+ * executes a program. A program that is executed starts without hints. A thread for which its process has no record left,
+ * of 1023 or 4095, gives no hints.
  */
 
 #ifdef __cplusplus

@@ -39,7 +39,12 @@ struct lop_hint_page {
 	unsigned int record_bytes; /* from one record to the next, and the size of this header */
 	unsigned int nr_records;   /* for which there is room */
 	unsigned int nr_used;      /* records behind these were never taken */
-	unsigned int unused[11];
+	/*
+	 * A thread has one of so many records, the first of which is its gettid() modulo nr_records; behind the last comes
+	 * the first. So a reader finds it without a search. 0: it may have any.
+	 */
+	unsigned int probes;
+	unsigned int unused[10];
 };
 
 _Static_assert(sizeof(struct lop_hint_record) == 64 && sizeof(struct lop_hint_page) == 64, "the size is part of the format");

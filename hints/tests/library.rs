@@ -5,7 +5,7 @@
 mod common;
 
 use common::build::{clang, compile, make, sources, succeeds};
-use common::{listen, row, send, Page, Words};
+use common::{give, listen, row, send, Page, Words};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -137,6 +137,28 @@ fn a_thread_that_finds_no_record_gives_no_hints() {
     assert_eq!(records[0], row([2, 0, 10, 0, 0, 0, pid]));
 }
 
+/// Four threads, of which the main thread is the first to take a record.
+#[test]
+fn a_thread_has_a_record_where_a_reader_expects_it() {
+    let hints = tempfile::tempdir().unwrap();
+    give(hints.path(), 7, 2);
+    let mut command = Command::new(built().join("shared"));
+    let pid = ended(command.arg("together").env("LOP_HINT_DIR", hints.path()));
+    let Page(_, records) = Page::read(hints.path(), pid);
+    let taken: Vec<(usize, u32)> = (0..)
+        .zip(&records)
+        .filter(|(_, r)| r[6] > 0)
+        .map(|(at, r)| (at, r[6]))
+        .collect();
+    assert!(taken.contains(&(pid as usize % 7, pid)), "{taken:?}");
+    for (at, thread) in taken {
+        assert!(
+            [thread, thread + 1].map(|n| n as usize % 7).contains(&at),
+            "{thread} at {at}"
+        );
+    }
+}
+
 #[test]
 fn files_of_the_program_have_the_numbers_that_they_would_have() {
     probe("shared", "closed");
@@ -191,6 +213,8 @@ fn what_is_no_page_is_not_used() {
         Some(page(&[0x6870_6f6c, 2, 64, u32::MAX], 4096)),
         Some(page(&[0x6870_6f6c, 2, 128, 8], 4096)),
         Some(page(&[0x6870_6f6c, 1, 64, 8], 4096)),
+        Some(page(&[0x6870_6f6c, 2, 64, 0], 4096)),
+        Some(page(&[0x6870_6f6c, 2, 64, 8, 0, 9], 4096)),
         None,
     ];
     for answer in answers {

@@ -6,10 +6,11 @@ use crate::support;
 use libbpf_rs::query::{MapInfoIter, ProgInfoIter};
 use libbpf_rs::{libbpf_sys, MapCore, MapFlags, MapHandle, Program};
 use lop_policy::hint_flags;
-use lop_records::{HintRecord as Record, HINT_VERSION, WITH_CHILDREN};
+use lop_records::{bytes_of_mut, HintRecord as Record, Integers, HINT_VERSION, WITH_CHILDREN};
 use std::fmt;
 use std::fs;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::str::FromStr;
@@ -169,35 +170,45 @@ impl Hints {
             .map(|record| Hint::of(&record)))
     }
 
-    /// Sets the hints for a thread, replacing earlier ones.
+    /// Sets the hints for a thread, replacing earlier ones. Without any, those that the thread gives itself count again.
     ///
     /// # Errors
     /// There is no such thread.
     pub fn set(&self, thread: u32, hint: &Hint) -> Result<(), KernelError> {
         let file = open_thread(thread)?;
-        self.map
-            .update(&key(&file), &hint.record().bytes(), MapFlags::ANY)
-            .map_err(|error| not_hinted(thread, &error))?;
+        let set = match hint.is_empty() {
+            true => self.map.delete(&key(&file)).or_else(|error| match error.kind() {
+                libbpf_rs::ErrorKind::NotFound => Ok(()),
+                _ => Err(error),
+            }),
+            false => self.map.update(&key(&file), &hint.record().bytes(), MapFlags::ANY),
+        };
+        set.map_err(|error| not_hinted(thread, &error))?;
         self.apply(thread).map_err(|error| not_hinted(thread, &error))
     }
 
     /// Makes the scheduler read the thread's hints: at once if it runs, else when it next runs.
-    fn apply(&self, thread: u32) -> std::io::Result<()> {
+    fn apply(&self, mut thread: u32) -> io::Result<()> {
         // `struct lop_hint_args`.
-        let arguments = thread.to_ne_bytes();
-        let mut options = libbpf_sys::bpf_test_run_opts {
-            sz: std::mem::size_of::<libbpf_sys::bpf_test_run_opts>() as _,
-            ctx_in: arguments.as_ptr().cast(),
-            ctx_size_in: arguments.len() as u32,
-            ..Default::default()
-        };
-        // SAFETY: the call reads `arguments` and writes numbers to `options`; both outlive it.
-        let failed = unsafe { libbpf_sys::bpf_prog_test_run_opts(self.apply_program.as_raw_fd(), &mut options) };
-        match (failed, options.retval as i32) {
-            (0, 0) => Ok(()),
-            (0, refused) => Err(std::io::Error::from_raw_os_error(-refused)),
-            (_, _) => Err(std::io::Error::from_raw_os_error(-failed)),
-        }
+        run_program(self.apply_program.as_fd(), &mut thread)
+    }
+}
+
+/// Runs a program of type syscall, which may change its argument.
+pub(crate) fn run_program<T: Integers>(program: BorrowedFd<'_>, argument: &mut T) -> io::Result<()> {
+    let bytes = bytes_of_mut(argument);
+    let mut options = libbpf_sys::bpf_test_run_opts {
+        sz: std::mem::size_of::<libbpf_sys::bpf_test_run_opts>() as _,
+        ctx_in: bytes.as_mut_ptr().cast(),
+        ctx_size_in: bytes.len() as u32,
+        ..Default::default()
+    };
+    // SAFETY: the call uses the argument and writes numbers to `options`; both outlive it.
+    let failed = unsafe { libbpf_sys::bpf_prog_test_run_opts(program.as_raw_fd(), &mut options) };
+    match (failed, options.retval as i32) {
+        (0, 0) => Ok(()),
+        (0, refused) => Err(io::Error::from_raw_os_error(-refused)),
+        (_, _) => Err(io::Error::from_raw_os_error(-failed)),
     }
 }
 

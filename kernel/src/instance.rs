@@ -49,6 +49,12 @@ impl RunDir {
         self.0.join("speeds.journal")
     }
 
+    /// The folder of the socket for hints of programs, which the library in hints/ knows.
+    #[must_use]
+    pub fn hints(&self) -> PathBuf {
+        self.0.join("hints")
+    }
+
     fn lock(&self) -> PathBuf {
         self.0.join("lock")
     }

@@ -73,6 +73,8 @@ pub struct Options {
     pub high_speed: Option<HighSpeed>,
     /// Where speeds are recorded before they are changed.
     pub speed_journal: PathBuf,
+    /// The folder of the socket at which programs get memory for their hints; `None`: they give none.
+    pub hints: Option<PathBuf>,
     /// File for the log of calls and decisions.
     pub decisions: Option<PathBuf>,
     /// For tests: the BPF program raises an error after this time; with 0 it fails at the start.
@@ -103,6 +105,7 @@ impl Default for Options {
             speeds: true,
             high_speed: None,
             speed_journal: lop_machine::speed::default_journal(),
+            hints: None,
             decisions: None,
             fail_after: None,
             watchdog: None,

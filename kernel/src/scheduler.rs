@@ -10,6 +10,7 @@ mod job_finder;
 mod libbpf_log;
 mod lists;
 mod locks;
+mod pages;
 mod places;
 mod plan;
 mod program;
@@ -30,6 +31,7 @@ use lists::Lister;
 use lop_machine::costs;
 use lop_machine::live::{self, LiveMachine};
 use lop_records::{Kind, Record};
+use pages::Pages;
 pub use plan::check as check_choice;
 use plan::Planner;
 use program::interface::lop_look as Look;
@@ -56,32 +58,36 @@ enum End {
     Goal(Aim),
 }
 
+/// What outlives a load of the program.
+struct Kept {
+    /// Has the counts of earlier loads.
+    status: Status,
+    decisions: DecisionLog,
+    was_in_charge: bool,
+    goals: Follower,
+    pages: Option<Pages>,
+}
+
 /// Puts the policy in charge until the inbox says stop.
 ///
 /// # Errors
 /// The machine cannot be read, the kernel refuses the program, another scheduler is in charge, or the program ended by itself.
 /// However it returns, the kernel's own scheduler is back and speeds are restored.
 pub fn run(options: &Options, inbox: &Inbox, observer: &mut dyn Observer) -> Result<Exit, KernelError> {
-    let mut status = Status::begin(options);
-    let mut decisions = DecisionLog::open(options)?;
-    let mut was_in_charge = false;
+    let mut kept = Kept {
+        status: Status::begin(options),
+        decisions: DecisionLog::open(options)?,
+        was_in_charge: false,
+        goals: Follower::begin(options),
+        pages: open_pages(options, observer),
+    };
     let mut new_cpus = 0;
-    let goals = Follower::begin(options);
     loop {
-        let end = follow_once(
-            options,
-            &goals,
-            inbox,
-            observer,
-            &mut status,
-            &mut decisions,
-            &mut was_in_charge,
-        )?;
-        match end {
+        match follow_once(options, inbox, observer, &mut kept)? {
             End::Stopped(restored) => {
                 return Ok(Exit {
-                    last: status,
-                    was_in_charge,
+                    last: kept.status,
+                    was_in_charge: kept.was_in_charge,
                     restored,
                 })
             }
@@ -97,20 +103,32 @@ pub fn run(options: &Options, inbox: &Inbox, observer: &mut dyn Observer) -> Res
             End::Isolated => observer.note("other CPUs are isolated than before; loading again"),
             End::Goal(Aim { goal, why }) => observer.note(&format!("the goal is {goal} now ({why}); loading again")),
         }
-        status.restarts += 1;
+        kept.status.restarts += 1;
     }
 }
 
-/// Loads and follows the program once; `status` has the counts of earlier loads.
+/// `None`: programs cannot give hints themselves, which is no reason not to run.
+fn open_pages(options: &Options, observer: &mut dyn Observer) -> Option<Pages> {
+    let folder = options.hints.as_ref()?;
+    Pages::open(folder)
+        .map_err(|error| observer.note(&format!("programs give no hints: {}: {error}", folder.display())))
+        .ok()
+}
+
+/// Loads and follows the program once.
 fn follow_once(
     options: &Options,
-    goals: &Follower,
     inbox: &Inbox,
     observer: &mut dyn Observer,
-    status: &mut Status,
-    decisions: &mut DecisionLog,
-    was_in_charge: &mut bool,
+    kept: &mut Kept,
 ) -> Result<End, KernelError> {
+    let Kept {
+        status,
+        decisions,
+        was_in_charge,
+        goals,
+        pages,
+    } = kept;
     inbox.set_loading(true);
     let former = status.counts();
     let machine = live::read(&options.root)
@@ -133,7 +151,8 @@ fn follow_once(
         observer.note("--intensity is not needed: with one memory domain and one kind of core nothing is planned");
     }
     let measures = planner.as_ref().is_some_and(Planner::measures);
-    let mut program = Program::load(&options, &machine, config, &speeds.wishes(), measures)?;
+    let map = pages.as_ref().and_then(Pages::map);
+    let mut program = Program::load(&options, &machine, config, &speeds.wishes(), measures, map)?;
     decisions.machine(&machine, &program.config())?;
     // Writing a log takes long: above the policy, it would keep a CPU from all tasks that may run nowhere else.
     let is_brief = options.decisions.is_none();
@@ -145,6 +164,11 @@ fn follow_once(
     }
     program.attach(&options.root)?;
     inbox.set_loading(false);
+    if let Some(pages) = pages {
+        pages
+            .load(program.pages()?)
+            .map_err(|error| KernelError::new(format!("pages of hints: {error}")))?;
+    }
     let policy = match watts.machine {
         Some(_) => options.policy,
         None => resolved(
@@ -172,6 +196,7 @@ fn follow_once(
     );
     let mut life = Life {
         program,
+        pages: pages.as_ref(),
         job_finder: find_jobs_of(&options.root)?,
         speeds,
         reservation,
@@ -196,8 +221,10 @@ fn follow_once(
     let Life {
         mut program,
         mut speeds,
+        pages,
         ..
     } = life;
+    pages.iter().for_each(|pages| pages.unload());
     let ended = ended.and_then(|reload| Ok((program.detach()?, reload)));
     decisions.records(&program.records())?;
     decisions.end(program.log_faults())?;
@@ -215,6 +242,7 @@ fn follow_once(
 /// The program while it is attached.
 struct Life<'a> {
     program: Program,
+    pages: Option<&'a Pages>,
     job_finder: JobFinder,
     speeds: SpeedSetter,
     reservation: Reservation,
@@ -235,6 +263,7 @@ impl Life<'_> {
     fn fill(&self, status: &mut Status) {
         self.program.fill(status, &self.machine, self.speeds.acts());
         status.add(&self.former);
+        status.programs = self.pages.map_or(0, Pages::given);
         status.speeds = self.speeds.describe();
         let reserved = self.program.reserved();
         status.reserved_cpu = reserved.map(|reserved| reserved.cpu);

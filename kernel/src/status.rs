@@ -58,6 +58,8 @@ pub struct Status {
     /// If so, how many threads have which hints. `None` if that cannot be read, or if there were no hints.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hints: Option<Hinted>,
+    /// Processes that may give hints themselves, by the library.
+    pub programs: usize,
     /// For people: whether holders of locks are seen in programs without hints, or why not. `None` if no rule uses them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lock_holders: Option<String>,
@@ -256,13 +258,20 @@ impl Status {
         self.placements.pinned += former.placements.pinned;
     }
 
-    /// For people: how many threads have which hints. `None` if there were no hints since the start.
+    /// For people: how many threads have which hints of root's, and how many programs give their own. `None` if there were no hints since the
+    /// start.
     #[must_use]
     pub fn hints_told(&self) -> Option<String> {
-        self.hinted.then(|| match &self.hints {
+        let of_root = self.hinted.then(|| match &self.hints {
             Some(hints) => hints.to_string(),
             None => "given, but of how many threads cannot be read here".to_string(),
-        })
+        });
+        let own = (self.programs > 0).then(|| match self.programs {
+            1 => "1 process may give its own".to_string(),
+            processes => format!("{processes} processes may give their own"),
+        });
+        let told: Vec<String> = of_root.into_iter().chain(own).collect();
+        (!told.is_empty()).then(|| told.join("; "))
     }
 
     /// How long it has been running, by wall-clock time.

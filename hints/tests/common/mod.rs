@@ -19,6 +19,15 @@ use std::path::Path;
 /// # Panics
 /// The folder has a socket already.
 pub fn listen(folder: &Path) {
+    give(folder, 4095, 0);
+}
+
+/// [`listen`], for pages of so many records, of which a thread may have so many.
+///
+/// # Panics
+/// The folder has a socket already.
+pub fn give(folder: &Path, nr_records: u32, probes: u32) {
+    let header = [0x6870_6f6c, 2, 64, nr_records, 0, probes];
     let listener = UnixListener::bind(folder.join("socket")).unwrap();
     let folder = folder.to_path_buf();
     std::thread::spawn(move || {
@@ -28,9 +37,8 @@ pub fn listen(folder: &Path) {
             let mut options = File::options();
             let options = options.read(true).write(true).create(true).truncate(true);
             let mut page = options.open(folder.join(format!("{process}.hints"))).unwrap();
-            page.write_all(&[0x6870_6f6c, 2, 64, 4095u32].map(u32::to_ne_bytes).concat())
-                .unwrap();
-            page.set_len(64 * 4096).unwrap();
+            page.write_all(&header.map(u32::to_ne_bytes).concat()).unwrap();
+            page.set_len(64 * (u64::from(nr_records) + 1)).unwrap();
             send(&connection, &page);
         }
     });

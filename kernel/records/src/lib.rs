@@ -14,6 +14,13 @@ pub use ffi::lop_record_kind as Kind;
 pub use ffi::lop_hint_record as HintRecord;
 pub use ffi::{LOP_HINT_VERSION as HINT_VERSION, LOP_HINT_WITH_CHILDREN as WITH_CHILDREN};
 
+/// The header of a process's page; what names the page to the program, and the argument of the program that finds that out.
+pub use ffi::{lop_hint_page as HintPage, lop_page_args as PageArguments, lop_page_key as PageKey};
+/// How many pages there may be, and how many records each has.
+pub use ffi::{
+    LOP_HINT_MAGIC as HINT_MAGIC, LOP_PAGES as PAGES, LOP_PAGE_PROBES as PAGE_PROBES, LOP_PAGE_RECORDS as PAGE_RECORDS,
+};
+
 /// Bits of the value of [`Kind::Wake`].
 pub use ffi::{LOP_WOKEN_BRIEF as WOKEN_BRIEF, LOP_WOKEN_SYSTEM as WOKEN_SYSTEM};
 
@@ -88,17 +95,36 @@ impl HintRecord {
     }
 }
 
+/// What the kernel is given.
+pub fn bytes_of<T: Integers>(value: &T) -> &[u8] {
+    // Integers without gaps.
+    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), std::mem::size_of::<T>()) }
+}
+
+/// What the kernel may change.
+pub fn bytes_of_mut<T: Integers>(value: &mut T) -> &mut [u8] {
+    // Integers without gaps, of which any bytes are a valid one.
+    unsafe { std::slice::from_raw_parts_mut(std::ptr::from_mut(value).cast(), std::mem::size_of::<T>()) }
+}
+
 /// A record at the start of these bytes; `None` if they are too few.
 fn read_front<T: Integers>(bytes: &[u8]) -> Option<T> {
     // Any bytes are a valid record, which need not be aligned.
     (bytes.len() >= std::mem::size_of::<T>()).then(|| unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) })
 }
 
-/// Consists of integers only.
-trait Integers: Copy {}
-impl Integers for ffi::lop_record {}
-impl Integers for ffi::lop_record_of_cpus {}
-impl Integers for HintRecord {}
+/// Consists of integers only, without gaps.
+///
+/// # Safety
+/// It does.
+pub unsafe trait Integers: Copy {}
+unsafe impl Integers for u32 {}
+unsafe impl Integers for HintPage {}
+unsafe impl Integers for PageKey {}
+unsafe impl Integers for PageArguments {}
+unsafe impl Integers for ffi::lop_record {}
+unsafe impl Integers for ffi::lop_record_of_cpus {}
+unsafe impl Integers for HintRecord {}
 
 #[cfg(test)]
 mod tests {

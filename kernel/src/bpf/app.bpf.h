@@ -11,6 +11,7 @@ struct lop_app_state {
 	u32 threads;        /* 0: the place is free */
 	u32 declared;       /* threads among them that declared a length */
 	u32 keeper;         /* pid of the thread whose hint adds created processes to this application; 0: none */
+	u32 declarer;       /* pid of the thread that declared the parallelism; 0: none */
 };
 
 struct lop_app_state apps[LOP_PLACES] SEC(".data.apps");
@@ -46,7 +47,7 @@ static __always_inline void keep_no_children(const struct task_struct *p, const 
 /* Updates `keeper` from the thread's hint. True: processes that the thread creates belong to its application. */
 static __always_inline bool keeps_children(struct task_struct *p, const struct lop_task_state *t)
 {
-	const struct lop_hint_record *hint = hint_of(p);
+	const struct lop_hint_record *hint = root_hint_of(p);
 	struct lop_app_state *about = app_at(t->app - 1);
 	if (!t->app)
 		return false;
@@ -68,6 +69,7 @@ static __noinline s32 take_app(void)
 	}
 	app_at(place)->app = none;
 	app_at(place)->keeper = 0;
+	app_at(place)->declarer = 0;
 	app_at(place)->declared = 0;
 	lop_atomic_add(&app_at(place)->threads, 1);
 	return (s32)place;

@@ -17,34 +17,48 @@ static __always_inline void declare_length(struct task_struct *p, struct lop_tas
 /* Applies the length that the forking thread declared for its next child. It counts for one child only. */
 static __always_inline void inherit(struct task_struct *p, struct lop_task_state *t)
 {
-	struct lop_hint_record *hint = hint_of(bpf_get_current_task_btf());
+	struct task_struct *creator = bpf_get_current_task_btf();
+	struct lop_task_state *of_creator = state_of(creator);
+	struct lop_hint_record *hint = of_creator ? hint_of(creator, of_creator) : 0;
+	u32 length = hint ? READ_ONCE(hint->next_length) : 0;
 	unsigned long flags = 0;
 	bool locked;
-	if (!hint || !hint->next_length)
+	if (!length)
 		return;
 	locked = log_begin_open(&flags);
-	declare_length(p, t, app_of(t), hint->next_length, bpf_ktime_get_ns(), true);
+	declare_length(p, t, app_of(t), length, bpf_ktime_get_ns(), true);
 	hint->next_length = 0;
 	log_end_open(locked, &flags);
 }
 
-/* Tells the policy what has changed in the hint of a thread. */
+/* The parallelism of its application, by the thread that declared last; 0: it says nothing any longer. */
+static __always_inline void declare(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, struct lop_app *app, u32 parallelism)
+{
+	struct lop_app_state *about = app_at(t->app - 1);
+	if (parallelism || about->declarer == (u32)p->pid) {
+		tell(LOP_RECORD_DECLARE, c->now_ns, (u64)p, 0, parallelism);
+		if (!lop_declare(&lopsided, c, app, parallelism, c->now_ns))
+			return;
+		about->declarer = parallelism ? (u32)p->pid : 0;
+	}
+	t->hinted_parallelism = parallelism;
+}
+
+/* Tells the policy what has changed in the hint of a thread. Null: it has none any longer. */
 static __always_inline void take_over(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, const struct lop_hint_record *hint)
 {
 	struct lop_app *app = app_of(t);
 	u32 flags = flags_of(t, hint), changed = flags ^ t->task.hint.flags;
-	u32 parallelism = hint->parallelism;
-	declare_length(p, t, app, hint->length, c->now_ns, false);
+	u32 parallelism = hint ? READ_ONCE(hint->parallelism) : 0;
+	declare_length(p, t, app, hint ? READ_ONCE(hint->length) : 0, c->now_ns, false);
 	set_hints(c, p, t, flags);
 	if (changed & LOP_SPINNING) {
 		tell(LOP_RECORD_SPIN, c->now_ns, (u64)p, 0, flags & LOP_SPINNING);
 		lop_spin(&lopsided, c, &t->task, app, group_of(t), flags & LOP_SPINNING, c->now_ns);
 	}
-	if (app && parallelism != t->hinted_parallelism) {
-		tell(LOP_RECORD_DECLARE, c->now_ns, (u64)p, 0, parallelism);
-		if (lop_declare(&lopsided, c, app, parallelism, c->now_ns))
-			t->hinted_parallelism = parallelism;
-	}
+	if (app && parallelism != t->hinted_parallelism)
+		declare(c, p, t, app, parallelism);
+	t->hinted = hint;
 }
 
 /* The hint of a thread about its application ends with the thread. */
@@ -54,11 +68,8 @@ static __always_inline void withdraw_hint(struct lop_world *c, struct task_struc
 	if (!app)
 		return;
 	keep_no_children(p, t);
-	if (!t->hinted_parallelism)
-		return;
-	tell(LOP_RECORD_DECLARE, c->now_ns, (u64)p, 0, 0);
-	if (lop_declare(&lopsided, c, app, 0, c->now_ns))
-		t->hinted_parallelism = 0;
+	if (t->hinted_parallelism)
+		declare(c, p, t, app, 0);
 }
 
 /*
@@ -67,21 +78,27 @@ static __always_inline void withdraw_hint(struct lop_world *c, struct task_struc
  */
 static __always_inline void read_hint(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
 {
-	const struct lop_hint_record *hint = hint_of(p);
+	const struct lop_hint_record *hint = hint_of(p, t);
 	bool in_vain = holds_in_vain(p, t), locked;
-	if (!hint && !in_vain)
+	if (!hint && !t->hinted && !in_vain)
 		return;
 	locked = log_begin();
 	if (in_vain) {
 		t->holds = false;
 		set_hints(c, p, t, flags_of(t, hint));
 	}
-	if (hint)
+	if (hint || t->hinted)
 		take_over(c, p, t, hint);
 	log_end(locked);
 }
 
-extern struct task_struct *bpf_task_from_vpid(s32 vpid) __ksym;
+/* At each tick of a running thread: what it says now is read at the end of its slice, which comes at once. */
+static __always_inline void hear(struct task_struct *p, struct lop_task_state *t)
+{
+	const struct lop_hint_record *hint = t->has_page ? hint_of(p, t) : 0;
+	if (hint && flags_of(t, hint) != t->task.hint.flags)
+		scx_bpf_task_set_slice(p, 0);
+}
 
 /*
  * User space runs this after it has written a hint. A running thread is preempted, so that its hint is read at once.

@@ -20,6 +20,26 @@ typedef long long s64;
 #include "../../../hints/record.h"
 #define LOP_HINT_WITH_CHILDREN (1 << 16) /* processes that the thread creates belong to its application */
 
+/* So many pages may there be at the same time (hints.bpf.h), with so many records each; where a thread has its record. */
+#define LOP_PAGES 512
+#define LOP_PAGE_RECORDS 1023
+#define LOP_PAGE_PROBES 8
+
+/* Names one run of one program. */
+struct lop_page_key {
+	u64 began_ns;     /* when the process was created */
+	u64 executed;     /* how many programs it and those that it was forked from have executed */
+	s32 process;
+	u32 unused;
+};
+
+/* Argument of lop_page_name(), which fills in the key. */
+struct lop_page_args {
+	struct lop_page_key key;
+	s32 process;      /* its number in the caller's pid namespace */
+	u32 unused;
+};
+
 enum lop_record_kind {
 	/*
 	 * Asks the loader to set `cpu` to the speed of the set in the lowest 8 bits of `value`. Above these: for a green

@@ -55,7 +55,7 @@ static __always_inline struct lop_futex *new_futex_of(const struct task_struct *
 /* The flags of a thread: those of its hint, and LOP_LOCK_HOLDER if it is seen to hold a lock. */
 static __always_inline u32 flags_of(const struct lop_task_state *t, const struct lop_hint_record *hint)
 {
-	return (hint ? hint->flags : 0) | (t->holds ? LOP_LOCK_HOLDER : 0);
+	return (hint ? READ_ONCE(hint->flags) & LOP_HINT_FLAGS : 0) | (t->holds ? LOP_LOCK_HOLDER : 0);
 }
 
 lop_subprog bool policy_set_hints(struct lop_world *c lop_nonnull, struct lop_task_state *t lop_nonnull, u32 flags)
@@ -114,7 +114,7 @@ static __always_inline void hand_over(struct lop_world *c, struct task_struct *p
 	if (!t->holds)
 		return;
 	locked = log_begin();
-	set_hints(c, p, t, flags_of(t, hint_of(p)));
+	set_hints(c, p, t, flags_of(t, hint_of(p, t)));
 	log_end(locked);
 }
 
@@ -147,7 +147,7 @@ static __always_inline void let_go(struct task_struct *p, struct lop_task_state 
 	bpf_local_irq_save(&flags);
 	c = begin_here();
 	locked = log_begin();
-	set_hints(c, p, t, flags_of(t, hint_of(p)));
+	set_hints(c, p, t, flags_of(t, hint_of(p, t)));
 	log_end(locked);
 	bpf_local_irq_restore(&flags);
 }

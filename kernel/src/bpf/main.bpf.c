@@ -437,6 +437,7 @@ void BPF_STRUCT_OPS(lopsided_tick, struct task_struct *p)
 	if (t) {
 		follow_plan(p, t);
 		note_owner(p, t);
+		hear(p, t);
 	}
 	if (t && t->task.counted && lop_cpus_has(&lopsided.online, cpu) &&
 	    (!lop_may_go_on(&lopsided, &t->task, cpu) || lop_wakes_anew(&lopsided, &t->task) || is_bound_no_more(p, t)))

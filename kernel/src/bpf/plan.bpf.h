@@ -22,14 +22,14 @@ static __always_inline bool is_planned(const struct task_struct *p)
 	return !(p->flags & PF_KTHREAD) && p->prio >= MAX_RT_PRIO && (!partial || p->policy == SCHED_EXT);
 }
 
-static __always_inline bool is_worth_a_look(struct task_struct *p)
+static __always_inline bool is_worth_a_look(struct task_struct *p, struct lop_task_state *t)
 {
 	const struct lop_hint_record *hint;
 	if (!is_planned(p))
 		return false;
 	if (measures)
 		return true;
-	hint = hint_of(p);
+	hint = hint_of(p, t);
 	return hint && hint->memory;
 }
 
@@ -40,7 +40,7 @@ static __always_inline void follow_plan(struct task_struct *p, struct lop_task_s
 		return;
 	if (t->leaves)
 		scx_bpf_task_set_slice(p, 0);
-	if (plans && !looking && is_worth_a_look(p) && !lop_atomic_cas(&looking, 0, 1))
+	if (plans && !looking && is_worth_a_look(p, t) && !lop_atomic_cas(&looking, 0, 1))
 		tell_loader(LOP_RECORD_LOOK, bpf_ktime_get_ns(), 0, 0, 0);
 }
 
@@ -75,7 +75,7 @@ int lop_look(struct bpf_iter__task *about)
 	t = state_of(p);
 	if (!t || (plans_lists && !look_for_lists(p, t, &look) && !plans))
 		return 0;
-	hint = hint_of(p);
+	hint = hint_of(p, t);
 	look.thread = p->pid;
 	look.cpu = scx_bpf_task_cpu(p);
 	look.memory = hint ? hint->memory : 0;

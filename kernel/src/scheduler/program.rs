@@ -3,6 +3,7 @@
 
 use super::above::Attached;
 use super::locks::Locks;
+use super::pages::Loaded;
 use super::plan::Order;
 use super::reserved::{system_cgroups, Reserved};
 use super::{libbpf_log, places, state};
@@ -11,7 +12,7 @@ use crate::options::Options;
 use crate::status::Status;
 use crate::support;
 use anyhow::Context;
-use libbpf_rs::{Iter, OpenObject, ProgramInput, RingBuffer, RingBufferBuilder};
+use libbpf_rs::{Iter, MapHandle, OpenObject, ProgramInput, RingBuffer, RingBufferBuilder};
 use lop_machine::live::LiveMachine;
 use lop_machine::speed::{perf_of_permille, Wish, LOW_PERF, RELEASED_PERF};
 use lop_policy::{rules, Config, Domains, GreenWork, Reserve, Sched};
@@ -23,7 +24,7 @@ use std::collections::BTreeMap;
 use std::ffi::CStr;
 use std::io::Read;
 use std::mem::MaybeUninit;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -93,13 +94,12 @@ impl Program {
         config: Config,
         wishes: &SpeedWishes,
         measures: bool,
+        pages: Option<BorrowedFd<'_>>,
     ) -> Result<Self, KernelError> {
         libbpf_log::listen(options.verbose > 1);
         scx_utils::try_set_rlimit_infinity();
-        // The object lives as long as the process: the skeleton borrows it, and only few are ever created.
-        let object: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
         let locks = Locks::look(config.rules & rules::PHASES != 0);
-        let skel = open_and_load(options, machine, wishes, measures, &config, &locks, object)
+        let skel = open_and_load(options, machine, wishes, measures, &config, &locks, pages)
             .map_err(|error| refused("the kernel does not take the scheduler's program", &error))?;
         let arrived = Rc::new(RefCell::new(Vec::new()));
         let ring =
@@ -134,6 +134,22 @@ impl Program {
         self.link = Attached(Some(link));
         self.locks.attach(&mut self.skel);
         Ok(())
+    }
+
+    /// Its side of the pages of hints.
+    ///
+    /// # Errors
+    /// No descriptor is free.
+    pub fn pages(&self) -> Result<Loaded, KernelError> {
+        let progs = &self.skel.progs;
+        let copies = || -> anyhow::Result<Loaded> {
+            Ok(Loaded {
+                pages: MapHandle::try_from(&self.skel.maps.lop_pages)?,
+                name: progs.lop_page_name.as_fd().try_clone_to_owned()?,
+                given: progs.lop_page_given.as_fd().try_clone_to_owned()?,
+            })
+        };
+        copies().map_err(|error| refused("programs cannot give hints", &error))
     }
 
     /// Whether holders of locks are seen, or why not; `None` if no rule uses them.
@@ -316,12 +332,22 @@ fn open_and_load(
     measures: bool,
     config: &Config,
     locks: &Locks,
-    object: &'static mut MaybeUninit<OpenObject>,
+    pages: Option<BorrowedFd<'_>>,
 ) -> anyhow::Result<BpfSkel<'static>> {
+    // The object lives as long as the process: the skeleton borrows it, and only few are ever created.
+    let object: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
     let builder = BpfSkelBuilder::default();
     let mut skel = scx_ops_open!(builder, object, lopsided_ops, None)?;
     set_flags(&mut skel, options);
     locks.prepare(&mut skel);
+    if let Some(pages) = pages {
+        skel.maps.lop_pages.reuse_fd(pages)?;
+        skel.maps
+            .bss_data
+            .as_mut()
+            .expect("the program has variables")
+            .pages_given = 1;
+    }
     // Only rules about applications need what a make declares.
     skel.progs.lop_exec.set_autoload(config.rules & !rules::WHOLE != 0);
     skel.progs.lop_look.set_autoload(config.plans() || config.lists());

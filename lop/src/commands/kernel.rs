@@ -152,6 +152,7 @@ impl SchedulerArguments {
             speeds: !(self.no_speeds || kept.no_speeds),
             high_speed: self.high_speed.or(kept.high_speed),
             speed_journal: self.place.run_dir().speed_journal(),
+            hints: Some(self.place.run_dir().hints()),
             decisions: self.log_decisions.clone(),
             fail_after: self.fail_after,
             watchdog: self.watchdog,

@@ -3,6 +3,7 @@
 # its command line; threads declare their lengths while CPUs go offline and come back.
 # guest: --cpus 4 --max-mhz 3000,3000,2000,2000 --timeout 1200 --bin setpriv --bin make
 # needs: setpriv make
+# loads: registration
 # Behind lib.sh.
 
 # A hint is kept exactly, dropped with its thread, and refused by name if it is invalid.
@@ -71,6 +72,18 @@ listed_while_cpus_go() {
 says_lists() { lop status | tr -s ' \n' ' ' | grep -o ' lists: [0-9]* threads of 1 application'; }
 no_lists() { lop status | grep -q 'no lists: '; }
 
+# A program of another user declares the lengths of its threads itself, and its hints go with it however it ends.
+own_lengths_count() {
+  local load
+  setpriv --reuid 1000 --regid 1000 --clear-groups registration --iteration-instructions 1e9 >/tmp/own.json & load=$!
+  wait_for eval "says_lists | grep -q ' 8 threads of 1 '" && wait_for says_own 1 || { kill $load; lop status; return 1; }
+  kill -9 $load
+  wait $load
+  wait_for no_lists && wait_for says_own 0 || { lop status; return 1; }
+}
+# says_own N: so many processes may give their own hints.
+says_own() { lop status --format json | grep -q "\"programs\": $1,"; }
+
 # The last job waits until the check is done.
 printf 'last: 1 2 3\n\ttouch /tmp/alone && until [ -e /tmp/looked ]; do sleep 0.1; done\n%%:\n\tn=0; while [ $$n -lt 10000 ]; do n=$$((n + 1)); done\n' >/tmp/Makefile
 
@@ -124,6 +137,7 @@ expect 'hints are kept as they were said, and go with their threads' hints_are_k
 expect 'hints of others are refused' refused_for_others
 expect 'hints to threads that run' taken_while_they_run
 expect 'more threads that declare their lengths than CPUs, of which two go and come' listed_while_cpus_go
+expect 'a program declares the lengths of its threads itself, and its hints go with it' own_lengths_count
 expect 'make -j6: six jobs are said of it' six_are_said
 expect 'make -j, which has no number: nothing is said' nothing_is_said
 expect 'what a person said of a make is left as it is' own_word_counts

@@ -29,6 +29,7 @@ typedef uint64_t u64;
 #define SEC(name)
 #define __uint(name, value) int (*name)[value]
 #define __type(name, value) __typeof__(value) *name
+#define __array(name, value) __typeof__(value) *name[1]
 #define BPF_STRUCT_OPS(name, ...) name(__VA_ARGS__)
 #define BPF_STRUCT_OPS_SLEEPABLE(name, ...) name(__VA_ARGS__)
 #define BPF_PROG(name, ...) name(__VA_ARGS__)
@@ -37,8 +38,8 @@ typedef uint64_t u64;
 #define UEI_RECORD(name, info) ((void)(info))
 #define bpf_for(i, from, to) for ((i) = (from); (i) < (to); (i)++)
 
-enum { BPF_MAP_TYPE_HASH, BPF_MAP_TYPE_ARRAY, BPF_MAP_TYPE_LRU_HASH, BPF_MAP_TYPE_RINGBUF, BPF_MAP_TYPE_STACK, BPF_MAP_TYPE_TASK_STORAGE };
-enum { BPF_F_NO_PREALLOC = 1, BPF_ANY = 0, BPF_NOEXIST = 1, BPF_LOCAL_STORAGE_GET_F_CREATE = 1, CLOCK_MONOTONIC = 1 };
+enum { BPF_MAP_TYPE_HASH, BPF_MAP_TYPE_ARRAY, BPF_MAP_TYPE_HASH_OF_MAPS, BPF_MAP_TYPE_LRU_HASH, BPF_MAP_TYPE_RINGBUF, BPF_MAP_TYPE_STACK, BPF_MAP_TYPE_TASK_STORAGE };
+enum { BPF_F_NO_PREALLOC = 1, BPF_F_MMAPABLE = 2, BPF_ANY = 0, BPF_NOEXIST = 1, BPF_LOCAL_STORAGE_GET_F_CREATE = 1, CLOCK_MONOTONIC = 1 };
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 #define READ_ONCE(x) (*(const volatile __typeof__(x) *)&(x))
 enum { ENOENT = 2, ESRCH = 3, ENOMEM = 12, EEXIST = 17, ECANCELED = 125 };
@@ -72,7 +73,16 @@ struct task_group {
 
 struct cred { struct { u32 val; } uid; };
 
+struct upid { int nr; };
+struct pid {
+	u32 level;
+	struct upid numbers[1];
+};
+
 struct task_struct {
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
+	u64 self_exec_id;
 	u32 flags, policy, __state;
 	s32 pid, tgid, prio, static_prio;
 	u16 migration_disabled;
@@ -151,6 +161,7 @@ extern bool has_ext_server, has_immed;
 #define bpf_local_irq_restore(flags) ((void)(flags))
 #define bpf_strncmp(a, size, b) strncmp(a, b, size)
 #define bpf_probe_read_kernel(to, size, from) memcpy(to, from, size)
+#define bpf_core_read(to, size, from) memcpy(to, from, size)
 #define bpf_task_from_pid(pid) ((struct task_struct *)0)
 #define bpf_task_from_vpid(pid) no_task(pid)
 #define bpf_task_release(p) ((void)(p))

@@ -114,6 +114,7 @@ impl WholeMachine {
             root: self.root.clone(),
             policy,
             speed_journal: self.dir.speed_journal(),
+            hints: Some(self.dir.hints()),
             slowed: self.slowed.clone(),
             ..Options::default()
         }
