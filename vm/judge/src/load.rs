@@ -12,6 +12,7 @@ pub mod hogs;
 pub mod idle_count;
 pub mod lengths;
 pub mod pinned;
+pub mod says;
 pub mod shares;
 pub mod storm;
 pub mod task_spec;

@@ -84,6 +84,20 @@ own_lengths_count() {
 # says_own N: so many processes may give their own hints.
 says_own() { lop status --format json | grep -q "\"programs\": $1,"; }
 
+# What a process says ends when it executes a program. Both have two busy threads, so neither is the only one of its application.
+executed_says_nothing() {
+  local load code=0
+  rm -f /tmp/executes
+  setpriv --reuid 1000 --regid 1000 --clear-groups lop-load says --sequential-until /tmp/executes & load=$!
+  wait_for awaits_one && touch /tmp/executes && wait_for executes_anew $load && wait_for awaits_none || code=1
+  kill $load
+  wait $load
+  return $code
+}
+awaits_one() { lop status --format json | tr -d ' \n' | grep -q '"awaited":\[[0-9]'; }
+awaits_none() { lop status --format json | tr -d ' \n' | grep -q '"awaited":\[\]'; }
+executes_anew() { ! tr '\0' ' ' </proc/$1/cmdline | grep -q until; }
+
 # The last job waits until the check is done.
 printf 'last: 1 2 3\n\ttouch /tmp/alone && until [ -e /tmp/looked ]; do sleep 0.1; done\n%%:\n\tn=0; while [ $$n -lt 10000 ]; do n=$$((n + 1)); done\n' >/tmp/Makefile
 
@@ -146,6 +160,7 @@ ended_by INT
 expect 'room for 128 applications: attached' begin_lop --policy phase --places 128
 expect 'places of processes that ended are taken again' places_are_taken_again
 expect 'processes without a place are counted, and go on' left_out_are_counted
+expect 'what a program says ends when it executes another' executed_says_nothing
 expect 'ended' ended_by INT
 expect 'the kernel has nothing to complain of' kernel_is_well
 sum_up

@@ -4,7 +4,7 @@
 use anyhow::{anyhow, Result};
 use clap::{Parser, Subcommand};
 use lop_vm_judge::load::{
-    affinity_churn, bursts, fork_storm, frames, hogs, idle_count, lengths, pinned, shares, storm, wakeups,
+    affinity_churn, bursts, fork_storm, frames, hogs, idle_count, lengths, pinned, says, shares, storm, wakeups,
 };
 use serde::Serialize;
 use std::process::ExitCode;
@@ -42,6 +42,8 @@ enum Load {
     Hogs(hogs::Hogs),
     /// Threads of different lengths, told to the scheduler before they are created.
     Lengths(lengths::Lengths),
+    /// Two busy threads, one of which says that the other waits for it.
+    Says(says::Says),
     /// Random changes of affinity under load, and whether they are kept.
     AffinityChurn(affinity_churn::AffinityChurn),
     /// Counts what the machine does by itself: wakeups, switches, exits from idle.
@@ -74,6 +76,7 @@ fn run(cli: &Cli) -> Result<()> {
             refuse(outcome.complaint(load.max_gap_ms))
         }
         Load::Lengths(load) => print(&lengths::run(load)?),
+        Load::Says(load) => says::run(load),
         Load::AffinityChurn(load) => {
             let outcome = affinity_churn::run(load, cli.seed)?;
             print(&outcome)?;
