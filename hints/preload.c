@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "interpose.h"
 #include "lopsided.h"
-#include <dlfcn.h>
 #include <errno.h>
 #include <time.h>
 /*
@@ -12,8 +12,6 @@
  * threads sleep, nor of mutexes taken by pthread_mutex_timedlock(), or again after a condition.
  */
 
-#define EXPORTED __attribute__((visibility("default")))
-
 /* Mutexes that the thread had to wait for, and has. Of more than these no hint is given. */
 enum { MOST_HELD = 8 };
 static _Thread_local struct {
@@ -21,42 +19,23 @@ static _Thread_local struct {
 	pthread_mutex_t *mutex[MOST_HELD];
 } held __attribute__((tls_model("initial-exec")));
 
-/* The C library's own calls. */
-enum { LOCK, TRYLOCK, UNLOCK, WAIT, TIMEDWAIT, CLOCKWAIT, NR_CALLS };
-static void *calls[NR_CALLS];
-
-/* Looked up here only if a call comes before the constructor. */
-static void *own(int number)
-{
-	static const char *const names[] = { "pthread_mutex_lock", "pthread_mutex_trylock", "pthread_mutex_unlock",
-					     "pthread_cond_wait",  "pthread_cond_timedwait", "pthread_cond_clockwait" };
-	void *call = __atomic_load_n(&calls[number], __ATOMIC_RELAXED);
-
-	if (!call) {
-		call = dlsym(RTLD_NEXT, names[number]);
-		__atomic_store_n(&calls[number], call, __ATOMIC_RELAXED);
-	}
-	return call;
-}
-
-static int own_mutex(int number, pthread_mutex_t *mutex)
-{
-	return ((int (*)(pthread_mutex_t *))own(number))(mutex);
-}
-
 /* The thread that forked has the child's copies of its mutexes, but no hint. */
 static void after_fork_in_child(void)
 {
 	held.nr = 0;
 }
 
-/* A look-up takes a lock of the loader, and whoever calls later may have a mutex that another thread wants in dlopen(). */
-static __attribute__((constructor)) void look_up_all(void)
+static __attribute__((constructor)) void watch_forks(void)
 {
-	for (int number = 0; number < NR_CALLS; number++)
-		own(number);
 	pthread_atfork(NULL, NULL, after_fork_in_child);
 }
+
+INTERPOSED(pthread_mutex_lock)
+INTERPOSED(pthread_mutex_trylock)
+INTERPOSED(pthread_mutex_unlock)
+INTERPOSED(pthread_cond_wait)
+INTERPOSED(pthread_cond_timedwait)
+INTERPOSED(pthread_cond_clockwait)
 
 static void no_longer_holds(pthread_mutex_t *mutex)
 {
@@ -72,14 +51,14 @@ static void no_longer_holds(pthread_mutex_t *mutex)
 /* The hint begins before the thread has the mutex: its first hint connects to a socket, for which nobody should wait. */
 EXPORTED int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
-	int error = own_mutex(TRYLOCK, mutex);
+	int error = NEXT(pthread_mutex_trylock)(mutex);
 
 	if (error != EBUSY)
 		return error;
 	if (held.nr == MOST_HELD)
-		return own_mutex(LOCK, mutex);
+		return NEXT(pthread_mutex_lock)(mutex);
 	lop_lock_holder_begin();
-	error = own_mutex(LOCK, mutex);
+	error = NEXT(pthread_mutex_lock)(mutex);
 	if (error == 0 || error == EOWNERDEAD)
 		held.mutex[held.nr++] = mutex;
 	else
@@ -89,7 +68,7 @@ EXPORTED int pthread_mutex_lock(pthread_mutex_t *mutex)
 
 EXPORTED int pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
-	int error = own_mutex(UNLOCK, mutex);
+	int error = NEXT(pthread_mutex_unlock)(mutex);
 
 	no_longer_holds(mutex);
 	return error;
@@ -99,18 +78,17 @@ EXPORTED int pthread_mutex_unlock(pthread_mutex_t *mutex)
 EXPORTED int pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
 {
 	no_longer_holds(mutex);
-	return ((int (*)(pthread_cond_t *, pthread_mutex_t *))own(WAIT))(condition, mutex);
+	return NEXT(pthread_cond_wait)(condition, mutex);
 }
 
 EXPORTED int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *until)
 {
 	no_longer_holds(mutex);
-	return ((int (*)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *))own(TIMEDWAIT))(condition, mutex, until);
+	return NEXT(pthread_cond_timedwait)(condition, mutex, until);
 }
 
 EXPORTED int pthread_cond_clockwait(pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until)
 {
 	no_longer_holds(mutex);
-	return ((int (*)(pthread_cond_t *, pthread_mutex_t *, clockid_t, const struct timespec *))own(CLOCKWAIT))(condition, mutex, clock,
-														until);
+	return NEXT(pthread_cond_clockwait)(condition, mutex, clock, until);
 }
