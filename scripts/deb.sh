@@ -18,7 +18,7 @@ fi
 rm -rf "$tree"
 DESTDIR=$tree PREFIX=/usr ZSH_FOLDER=vendor-completions PYTHON_FOLDER=lib/python3/dist-packages scripts/install.sh >&2
 gzip -9n "$tree"/usr/share/man/man?/*
-strip --strip-unneeded "$tree/usr/bin/lop" "$tree"/usr/lib/liblopsided{.so.0,-ompt.so,-preload.so}
+strip --strip-unneeded "$tree/usr/bin/lop" "$tree"/usr/lib/liblopsided{.so.0,-gomp.so,-ompt.so,-preload.so}
 strip --strip-debug "$tree/usr/lib/liblopsided.a"
 # Prints the path.
 "$tools/bin/cargo-deb" --quiet --package lop --no-build --locked

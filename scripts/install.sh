@@ -26,7 +26,7 @@ python=$root/${PYTHON_FOLDER:-share/lopsided/python} # python3, if PYTHONPATH na
 
 remove() {
   rm -f "$binaries/lop" "$pages"/man1/lop{,-*}.1 "$pages/man5/lop-toml.5" "$pages/man7/lopsided.7" "$bash/lop" "$zsh/_lop" "$fish/lop.fish" "$units/lopsided.service"
-  rm -f "$libraries"/liblopsided{.a,.so,.so.0,-ompt.so,-preload.so} "$headers/lopsided.h" "$configs/lopsided.pc" "$python/lopsided.py"
+  rm -f "$libraries"/liblopsided{.a,.so,.so.0,-gomp.so,-ompt.so,-preload.so} "$headers/lopsided.h" "$configs/lopsided.pc" "$python/lopsided.py"
   rm -rf "$documents" "$root/share/lopsided"
   tell_linker
   echo "install.sh: removed from $root"
@@ -39,7 +39,7 @@ tell_linker() {
 
 install_library() {
   make --no-print-directory --quiet -C hints OUT="$library" CLANG="$(scripts/clang.sh)" all ompt
-  install -Dm644 -t "$libraries" "$library"/liblopsided{.a,.so.0,-ompt.so,-preload.so}
+  install -Dm644 -t "$libraries" "$library"/liblopsided{.a,.so.0,-gomp.so,-ompt.so,-preload.so}
   ln -sf liblopsided.so.0 "$libraries/liblopsided.so"
   install -Dm644 -t "$headers" hints/lopsided.h
   install -Dm644 -t "$python" hints/lopsided.py

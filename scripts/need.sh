@@ -58,8 +58,8 @@ reason() {
     c++) echo 'compiles the fuzzing engine' ;;
     clang) echo 'checks that policy/ compiles for BPF' ;;
     bpf) echo 'builds the scheduler for the kernel, and describes the headers of policy/ to Rust' ;;
-    openmp) echo 'builds the loads that use OpenMP' ;;
-    clang-openmp) echo 'builds the loads that use OpenMP, and the OpenMP tool of hints/' ;;
+    openmp) echo 'builds the loads that use OpenMP, and what hints/ has for them' ;;
+    clang-openmp) echo 'builds the loads that use OpenMP, and what hints/ has for them' ;;
     sanitizers) echo 'checks the loads while they run' ;;
     dpkg-dev) echo 'finds out what the Debian package depends on' ;;
     systemd-analyze) echo 'checks the unit file' ;;

@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 case ${1:-} in '' | --deb) ;; *) echo "package-check.sh: unknown argument '$1'; known: --deb" >&2; exit 2 ;; esac
-scripts/need.sh cc bpf make clang-openmp python3 systemd-analyze ${1:+dpkg-dev}
+scripts/need.sh cc bpf make openmp clang-openmp python3 systemd-analyze ${1:+dpkg-dev}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cp "$(scripts/built.sh)/lop" "$scratch/lop"
@@ -48,7 +48,7 @@ for file in usr/bin/lop usr/share/man/man1/lop.1 usr/share/man/man1/lop-{start,s
   usr/share/man/man5/lop-toml.5 usr/share/man/man7/lopsided.7 \
   usr/share/bash-completion/completions/lop usr/share/zsh/vendor-completions/_lop \
   usr/share/fish/vendor_completions.d/lop.fish usr/lib/systemd/system/lopsided.service usr/share/doc/lopsided/LICENSE \
-  usr/lib/liblopsided{.a,.so,.so.0,-ompt.so,-preload.so} usr/include/lopsided.h usr/lib/pkgconfig/lopsided.pc usr/lib/python3/dist-packages/lopsided.py; do
+  usr/lib/liblopsided{.a,.so,.so.0,-gomp.so,-ompt.so,-preload.so} usr/include/lopsided.h usr/lib/pkgconfig/lopsided.pc usr/lib/python3/dist-packages/lopsided.py; do
   [ -s "$installed/$file" ] || finding "make install does not install /$file"
 done
 check 'the installed lop runs' "$installed/usr/bin/lop" --version
@@ -74,7 +74,7 @@ rm "$elsewhere/lib/liblopsided.so"
 check 'a program with the installed static library' built_with_library --static
 check 'the installed Python module' env PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$elsewhere/share/lopsided/python" python3 -c 'import lopsided; lopsided.length(1)'
 unset LD_LIBRARY_PATH
-for name in ompt preload; do
+for name in gomp ompt preload; do
   check "liblopsided-$name.so finds the library beside it" python3 -c 'import ctypes, sys; ctypes.CDLL(sys.argv[1])' "$elsewhere/lib/liblopsided-$name.so"
 done
 unit=$elsewhere/lib/systemd/system/lopsided.service

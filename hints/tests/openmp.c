@@ -38,6 +38,13 @@ static void meet(int threads, const char *where)
 		;
 }
 
+/* After a region whose threads met, so that others can. */
+static void part(void)
+{
+	arrived = go = 0;
+}
+
+/* From then on all threads have said something. */
 static void region(int threads)
 {
 #pragma omp parallel num_threads(threads)
@@ -48,6 +55,7 @@ static void region(int threads)
 
 static void regions(void)
 {
+	region(4);
 #pragma omp parallel num_threads(4)
 	meet(4, omp_get_thread_num() == 0 ? "busy" : NULL);
 #pragma omp parallel num_threads(4)
@@ -76,9 +84,155 @@ static void nested(void)
 	rendezvous("between");
 }
 
+/* The constructs that start a region, each of two threads that are busy in it. */
+static void starts(void)
+{
+	int sum = 0;
+
+	region(2);
+	omp_set_schedule(omp_sched_dynamic, 1);
+#define EACH_BUSY(place) \
+	for (int i = 0; i < 2; i++) \
+		meet(2, i == 0 ? place : NULL); \
+	part()
+#pragma omp parallel for num_threads(2) schedule(static)
+	EACH_BUSY("static");
+#pragma omp parallel for num_threads(2) schedule(monotonic : dynamic)
+	EACH_BUSY("dynamic");
+#pragma omp parallel for num_threads(2) schedule(nonmonotonic : dynamic)
+	EACH_BUSY("nonmonotonic-dynamic");
+#pragma omp parallel for num_threads(2) schedule(monotonic : guided)
+	EACH_BUSY("guided");
+#pragma omp parallel for num_threads(2) schedule(nonmonotonic : guided)
+	EACH_BUSY("nonmonotonic-guided");
+#pragma omp parallel for num_threads(2) schedule(monotonic : runtime)
+	EACH_BUSY("runtime");
+#pragma omp parallel for num_threads(2) schedule(nonmonotonic : runtime)
+	EACH_BUSY("nonmonotonic-runtime");
+#pragma omp parallel for num_threads(2) schedule(runtime)
+	EACH_BUSY("any-runtime");
+#pragma omp parallel for num_threads(2) schedule(static) reduction(task, + : sum)
+	for (int i = 0; i < 2; i++) {
+		meet(2, i == 0 ? "reduction" : NULL);
+		sum += 1;
+	}
+	part();
+	if (sum != 2)
+		_exit(1);
+#pragma omp parallel sections num_threads(2)
+	{
+#pragma omp section
+		meet(2, "sections");
+#pragma omp section
+		meet(2, NULL);
+	}
+	part();
+	omp_set_num_threads(2);
+#pragma omp parallel
+	meet(2, omp_get_thread_num() == 0 ? "number-of-before" : NULL);
+}
+
+/* The constructs that end by waiting, each with one of two threads in it when the other is there. */
+static void waits(void)
+{
+	int given = 0, sum = 0, started = 0;
+
+	region(2);
+#pragma omp parallel num_threads(2) firstprivate(given)
+	{
+#pragma omp for schedule(static)
+		for (int i = 0; i < 2; i++)
+			if (i == 0)
+				rendezvous("static");
+#pragma omp for schedule(dynamic)
+		for (int i = 0; i < 2; i++)
+			if (i == 0)
+				rendezvous("dynamic");
+#pragma omp for schedule(dynamic) reduction(task, + : sum)
+		for (int i = 0; i < 2; i++) {
+			if (i == 0)
+				rendezvous("reduction");
+			sum += 1;
+		}
+#pragma omp sections
+		{
+#pragma omp section
+			rendezvous("sections");
+#pragma omp section
+			;
+		}
+#pragma omp single
+		rendezvous("single");
+#pragma omp single copyprivate(given)
+		{
+			rendezvous("copied");
+			given = 1;
+		}
+		if (!given)
+			_exit(1);
+#pragma omp master
+		rendezvous("barrier");
+#pragma omp barrier
+#define IN_OTHER_THREAD(place) \
+	{ \
+		__atomic_store_n(&started, 1, __ATOMIC_SEQ_CST); \
+		rendezvous(place); \
+	}
+#define UNTIL_STARTED \
+	while (!__atomic_exchange_n(&started, 0, __ATOMIC_SEQ_CST)) \
+		;
+#pragma omp master
+		{
+#pragma omp task shared(started)
+			IN_OTHER_THREAD("taskwait");
+			UNTIL_STARTED;
+#pragma omp taskwait
+#pragma omp task shared(started) depend(out : sum)
+			IN_OTHER_THREAD("dependence");
+			UNTIL_STARTED;
+#pragma omp taskwait depend(in : sum)
+#pragma omp taskgroup
+			{
+#pragma omp task shared(started)
+				IN_OTHER_THREAD("taskgroup");
+				UNTIL_STARTED;
+			}
+		}
+#pragma omp barrier
+	}
+}
+
+/* Needs OMP_CANCELLATION=true. The thread that does not cancel waits meanwhile. */
+static void cancelled(void)
+{
+	region(2);
+#pragma omp parallel num_threads(2)
+	{
+#pragma omp for schedule(dynamic)
+		for (int i = 0; i < 2; i++)
+			if (i == 0)
+				rendezvous("dynamic");
+#pragma omp sections
+		{
+#pragma omp section
+			rendezvous("sections");
+#pragma omp section
+			;
+		}
+		if (omp_get_thread_num() == 0) {
+			rendezvous("barrier");
+#pragma omp cancel parallel
+		}
+#pragma omp barrier
+		_exit(1);
+	}
+	rendezvous("between");
+}
+
 /* Whoever runs the task is at a barrier meanwhile. */
 static void tasks(void)
 {
+	region(2);
 #pragma omp parallel num_threads(2)
 	{
 #pragma omp single
@@ -89,10 +243,35 @@ static void tasks(void)
 	}
 }
 
+/* The two tasks of a loop at the same time. */
+static void taskloop(void)
+{
+	region(2);
+#pragma omp parallel num_threads(2)
+	{
+#pragma omp single
+#pragma omp taskloop num_tasks(2)
+		for (int i = 0; i < 2; i++)
+			meet(2, i == 0 ? "taskloop" : NULL);
+	}
+}
+
 static void teams(void)
 {
 #pragma omp teams num_teams(2)
 	meet(2, omp_get_team_num() == 0 ? "teams" : NULL);
+	rendezvous("between");
+}
+
+/* A league is no region if its teams run one after another. */
+static void team_by_team(void)
+{
+#pragma omp teams num_teams(2)
+	{
+#pragma omp parallel num_threads(3)
+		meet(3, omp_get_thread_num() == 0 ? "team" : NULL);
+		part();
+	}
 	rendezvous("between");
 }
 
@@ -144,24 +323,31 @@ static void two_initial(void)
 	rendezvous("alone");
 }
 
+static const struct {
+	const char *name;
+	void (*run)(void);
+} modes[] = {
+	{ "regions", regions },
+	{ "nested", nested },
+	{ "starts", starts },
+	{ "waits", waits },
+	{ "cancelled", cancelled },
+	{ "tasks", tasks },
+	{ "taskloop", taskloop },
+	{ "teams", teams },
+	{ "team-by-team", team_by_team },
+	{ "forked", forked },
+	{ "two-initial", two_initial },
+};
+
 int main(int argc, char **argv)
 {
-	const char *mode = argc > 1 ? argv[1] : "";
-
 	omp_set_dynamic(0);
-	if (!strcmp(mode, "regions"))
-		regions();
-	else if (!strcmp(mode, "nested"))
-		nested();
-	else if (!strcmp(mode, "tasks"))
-		tasks();
-	else if (!strcmp(mode, "teams"))
-		teams();
-	else if (!strcmp(mode, "forked"))
-		forked();
-	else if (!strcmp(mode, "two-initial"))
-		two_initial();
-	else
-		return 2;
-	return 0;
+	for (unsigned int n = 0; argc > 1 && n < sizeof(modes) / sizeof(modes[0]); n++) {
+		if (strcmp(argv[1], modes[n].name))
+			continue;
+		modes[n].run();
+		return 0;
+	}
+	return 2;
 }
