@@ -6,7 +6,7 @@
 # LOP_PEERS: a folder with other sched_ext schedulers, for comparison; those on PATH are found without it.
 #
 # Comment lines in a group state its requirements: `# guest: OPTIONS` of vm/run, `# needs: TOOLS` of scripts/need.sh, `# loads: PROGRAMS` of
-# loads/, `# peers: PROGRAMS` that it uses if installed.
+# loads/, `# openmp: yes` if it runs openmp.c, `# peers: PROGRAMS` that it uses if installed.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 here=vm/tests
@@ -70,6 +70,15 @@ load_options() {
   for name in "$@"; do echo "--bin $folder/$name"; done
 }
 
+# Options that give the guest openmp.c, built for the runtimes of gcc and of LLVM, and the libraries that give its hints.
+openmp_options() {
+  local clang file out=$PWD/target/hints
+  [ $# -gt 0 ] || return 0
+  clang=$(scripts/clang.sh) && make --no-print-directory --quiet -C hints OUT="$out" CLANG="$clang" all ompt >&2 || return
+  cc -O2 -fopenmp $here/openmp.c -o "$work/openmp-gcc" && "$clang" -O2 -fopenmp $here/openmp.c -o "$work/openmp-llvm" || return
+  for file in "$work"/openmp-{gcc,llvm} "$out"/liblopsided{.so.0,-gomp.so,-ompt.so}; do echo "--bin $file"; done
+}
+
 # ends_within OPTION...: seconds after which a hanging script is ended in the guest, before the guest itself is. A clock that counts instructions may
 # run ahead of the one here, and skips idle time, so a script that hangs soon reaches the limit.
 ends_within() {
@@ -85,7 +94,8 @@ ends_within() {
 run_group() {
   local group=$1 begin=$SECONDS code=0 options
   # shellcheck disable=SC2046,SC2207  # words
-  options=($(declared guest "$group") $(peer_options $(declared peers "$group")) $(load_options $(declared loads "$group")))
+  options=($(declared guest "$group") $(peer_options $(declared peers "$group")) $(load_options $(declared loads "$group"))
+    $(openmp_options $(declared openmp "$group")))
   rm -rf "${logs:?}/$group"
   LOP_BIN=$work/lop vm/run "${options[@]}" --share "$logs/$group" --bin "$work/lop-load" --bin "$work/lop-judge" \
     -- "native_loop_ms=$(native_loop_ms) CI=${CI:-}

@@ -2,8 +2,9 @@
 # hints.sh: hints are kept exactly, dropped with their thread, refused to other users, and applied while a thread runs; the jobs of make are read from
 # its command line; threads declare their lengths while CPUs go offline and come back.
 # guest: --cpus 4 --max-mhz 3000,3000,2000,2000 --timeout 1200 --bin setpriv --bin make
-# needs: setpriv make
+# needs: setpriv make openmp clang clang-openmp
 # loads: registration
+# openmp: yes
 # Behind lib.sh.
 
 # A hint is kept exactly, dropped with its thread, and refused by name if it is invalid.
@@ -94,6 +95,19 @@ executed_says_nothing() {
   wait $load
   return $code
 }
+
+# openmp_is_heard RUNTIME VARIABLE LIBRARY: a program of four threads under this OpenMP, which knows nothing of hints. While its first thread computes
+# alone and the others spin until they get more work, that one has a fast CPU, as nobody has while all compute.
+openmp_is_heard() {
+  local load code=0
+  rm -f /tmp/together
+  setpriv --reuid 1000 --regid 1000 --clear-groups env OMP_WAIT_POLICY=active "$2=$(type -P "$3")" openmp-$1 /tmp/together & load=$!
+  wait_for awaits_on_fast && touch /tmp/together && wait_for awaits_none && rm /tmp/together && wait_for awaits_on_fast || code=1
+  kill $load
+  wait $load
+  return $code
+}
+awaits_on_fast() { lop status --format json | tr -d ' \n' | grep -q '"awaited":\[[01]\]'; }
 awaits_one() { lop status --format json | tr -d ' \n' | grep -q '"awaited":\[[0-9]'; }
 awaits_none() { lop status --format json | tr -d ' \n' | grep -q '"awaited":\[\]'; }
 executes_anew() { ! tr '\0' ' ' </proc/$1/cmdline | grep -q until; }
@@ -160,6 +174,8 @@ ended_by INT
 expect 'room for 128 applications: attached' begin_lop --policy phase --places 128
 expect 'places of processes that ended are taken again' places_are_taken_again
 expect 'processes without a place are counted, and go on' left_out_are_counted
+expect 'an unchanged program under libgomp: its first thread has a fast CPU between parallel regions' openmp_is_heard gcc LD_PRELOAD liblopsided-gomp.so
+expect 'an unchanged program under libomp, the same' openmp_is_heard llvm OMP_TOOL_LIBRARIES liblopsided-ompt.so
 expect 'what a program says ends when it executes another' executed_says_nothing
 expect 'ended' ended_by INT
 expect 'the kernel has nothing to complain of' kernel_is_well
