@@ -20,6 +20,7 @@ int omp_get_num_threads(void);
 int omp_get_thread_num(void);
 
 static _Thread_local bool is_worker;
+static bool has_key;
 static pthread_key_t at_end; /* set for initial threads */
 
 static void end_thread(void *unused)
@@ -30,7 +31,7 @@ static void end_thread(void *unused)
 
 static __attribute__((constructor)) void watch_threads(void)
 {
-	pthread_key_create(&at_end, end_thread);
+	has_key = pthread_key_create(&at_end, end_thread) == 0;
 	pthread_atfork(NULL, NULL, after_fork_in_child);
 }
 
@@ -45,7 +46,8 @@ static void enter(struct region *region, unsigned int team)
 {
 	if (!is_worker && !is_initial_thread()) {
 		begin_initial_thread();
-		pthread_setspecific(at_end, region);
+		if (has_key)
+			pthread_setspecific(at_end, region);
 	}
 	region->team = team;
 	begin_region(team);
