@@ -497,6 +497,11 @@ fn experiments_are_reproduced_one_or_all() {
         serde_json::json!({"machine": "i7-940", "placement": "random"})
     );
     assert_eq!(results[0]["time_s"], one["results"][0]["time_s"]);
+    let reversed = ["reproduce", "compile-transfer", "compile-governors", "--runs", "1"];
+    let reversed = json(folder.path(), &[&reversed[..], &["--format", "json"]].concat());
+    let mut in_order = reversed["results"].as_array().unwrap().clone();
+    in_order.rotate_left(12);
+    assert_eq!(&in_order, results, "whichever ran first");
 
     let page = folder.path().join("both.html");
     let arguments = [&both[..], &["--html", page.to_str().unwrap()]].concat();

@@ -141,19 +141,22 @@ pub(super) fn lies_at(result: &RunResult, point: &Point) -> bool {
 fn measured(result: &RunResult, measure: Measure) -> Result<BTreeMap<String, f64>, String> {
     let counter = |name: &str| result.counters.get(name).ok_or(format!("no counter {name}"));
     let all = |value: f64| Ok([(String::new(), value)].into());
+    let by_application = |name: &str| -> Result<BTreeMap<String, f64>, String> {
+        let times = counter(name)?.as_object().ok_or("expected times of applications")?;
+        let time = |(name, time): (&String, &serde_json::Value)| Some((name.clone(), time.as_f64()?));
+        Ok(times.iter().filter_map(time).collect())
+    };
     match measure {
         Measure::Time => all(result.time_s),
         Measure::Power => all(result.system_power_w),
         Measure::Energy => all(result.system_energy_j),
         Measure::Edp => all(result.edp_js),
         Measure::ApplicationTime => all(counter("mean_app_time_s")?.as_f64().ok_or("expected a number")?),
-        Measure::WorstApplicationTime => {
-            let times = counter("app_time_worst_s")?
-                .as_object()
-                .ok_or("expected times of applications")?;
-            let time = |(name, time): (&String, &serde_json::Value)| Some((name.clone(), time.as_f64()?));
-            Ok(times.iter().filter_map(time).collect())
+        Measure::ApplicationSpeed => {
+            let times = by_application("app_time_s")?;
+            all(times.values().map(|time| 1.0 / time).sum::<f64>() / times.len() as f64)
         }
+        Measure::WorstApplicationTime => by_application("app_time_worst_s"),
         Measure::Class | Measure::None => Err("no number".to_string()),
     }
 }

@@ -159,6 +159,8 @@ pub enum Measure {
     Edp,
     /// Mean over applications of the time from start to end.
     ApplicationTime,
+    /// Mean over applications of one over that time, 1/s. Over that of other results it is the mean speedup of applications that take the same there.
+    ApplicationSpeed,
     /// Of each application: the worst of its times over runs.
     WorstApplicationTime,
     /// Of the application, where the study finds classes.

@@ -325,7 +325,7 @@ fn unit(part: &Part, selection: Option<&Selection>) -> Result<Unit, &'static str
             Measure::Power => &[Unit::Watts],
             Measure::Energy => &[Unit::Joules, Unit::WattHours],
             Measure::Edp => &[Unit::JouleSeconds],
-            Measure::Class | Measure::None => &[Unit::One],
+            Measure::ApplicationSpeed | Measure::Class | Measure::None => &[Unit::One],
         },
     };
     let unit = part.unit.unwrap_or(known[0]);

@@ -128,6 +128,23 @@ fn a_ratio_is_to_another_policy_or_point_and_one_of_several_is_picked() {
     );
 }
 
+/// Speeds 1/2 and 1/4 over 1/4 and 1/4: a mean speedup of 1.5.
+#[test]
+fn a_ratio_of_application_speeds_is_the_mean_speedup() {
+    let mut report = report();
+    for (index, times) in [[2.0, 4.0], [4.0, 4.0]].into_iter().enumerate() {
+        let times = serde_json::json!({"one": times[0], "many": times[1]});
+        report.results[index].counters.insert("app_time_s".to_string(), times);
+    }
+    let lines = "rows = [{ what = \"a\", kind = \"prediction\", value = 1.5, measure = \"application-speed\", policy = \"linux\", \
+                 point = { jobs = 1 }, over = { policy = \"highlow\" } }]";
+    let table = compare(&tables(lines).unwrap()[0], Some(&report)).unwrap();
+    assert_eq!(
+        (&table.figures[0].ours, table.figures[0].error),
+        (&Some(Ours::Number(1.5)), Some(0.0))
+    );
+}
+
 #[test]
 fn a_bound_holds_or_says_by_how_much_it_does_not() {
     let time = "measure = \"time\", policy = \"linux\", point = { jobs = 1 }";
