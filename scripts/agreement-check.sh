@@ -1,31 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# agreement-check.sh [--all]: checks that docs/agreement.md is exactly what `lop reproduce --agreement` prints. Without --all it only checks the
-# sections about quick studies; with --all it also checks that another seed and a single thread change no verdict.
+# agreement-check.sh [--all]: checks that docs/agreement.md is exactly what `lop reproduce --agreement` prints. With --all also that another seed and
+# a single thread change no verdict.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 page=docs/agreement.md
 lop=$(scripts/built.sh)/lop
-slow=(critical-sections barriers)
-
-# The sections, without those of slow studies.
-quick_part() {
-  awk -v slow=" ${slow[*]} " '/^## / { taken = !index(slow, " " $2 " ") } taken' "$page"
-}
 
 # The verdicts of a page: how many figures are near, which hold, and, by their notes, which are missed.
 verdicts() {
   awk -F ' \\| ' '!/^\|/ || NF != 7 { print; next } { print $1, $5 ~ /^[hsa]/ ? $5 : "", $7 }'
 }
 
-if [ "${1:-}" = --all ]; then
-  printed=$("$lop" reproduce --agreement)
-  kept=$(cat "$page")
-else
-  mapfile -t studies < <(sed -n 's/^study = "\(.*\)"$/\1/p' data/published.toml | uniq | grep -vxF "$(printf '%s\n' "${slow[@]}")")
-  printed=$("$lop" reproduce --agreement "${studies[@]}" | sed 1d)
-  kept=$(quick_part)
-fi
+printed=$("$lop" reproduce --agreement)
+kept=$(cat "$page")
 if ! diff -u --label "$page" --label 'lop reproduce --agreement' - <(echo "$printed") <<<"$kept"; then
   echo "agreement: $page is out of date; 'lop reproduce --agreement >$page' renews it, and a miss stays a miss"
   exit 1

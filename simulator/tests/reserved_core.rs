@@ -221,10 +221,11 @@ fn a_name_asks_for_what_the_machine_has() {
 }
 
 const SHARES: [(&str, f64); 3] = [("0.62", 0.62), ("0.35", 0.35), ("0", 0.0)];
-const DUTIES: [(&str, f64); 3] = [
+const DUTIES: [(&str, f64); 4] = [
     ("reserved-core@8/8", 1.0),
     ("reserved-core@7/8", 0.875),
     ("reserved-core@6/8", 0.75),
+    ("reserved-core@5/8", 0.625),
 ];
 
 /// The 6650 without SMT does 0.35 of the reference core's work, so T_1 = 30 s and T(n) = 30 ((1 - b) / n + b). Three threads beside a

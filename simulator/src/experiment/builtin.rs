@@ -6,7 +6,7 @@ use crate::fleet;
 use lop_machine::{input, InputError};
 use std::path::Path;
 
-const BUILTIN: [(&str, &str); 21] = [
+const BUILTIN: [(&str, &str); 25] = [
     (
         "recorded-build",
         include_str!("../../../data/experiments/recorded-build.toml"),
@@ -24,6 +24,10 @@ const BUILTIN: [(&str, &str); 21] = [
         include_str!("../../../data/experiments/compile-parallelism.toml"),
     ),
     (
+        "support-by-application",
+        include_str!("../../../data/experiments/support-by-application.toml"),
+    ),
+    (
         "matmul-power",
         include_str!("../../../data/experiments/matmul-power.toml"),
     ),
@@ -37,6 +41,10 @@ const BUILTIN: [(&str, &str); 21] = [
     ),
     ("barriers", include_str!("../../../data/experiments/barriers.toml")),
     (
+        "sections-and-barriers",
+        include_str!("../../../data/experiments/sections-and-barriers.toml"),
+    ),
+    (
         "sequential-phases",
         include_str!("../../../data/experiments/sequential-phases.toml"),
     ),
@@ -44,6 +52,7 @@ const BUILTIN: [(&str, &str); 21] = [
         "one-and-many",
         include_str!("../../../data/experiments/one-and-many.toml"),
     ),
+    ("fast-core", include_str!("../../../data/experiments/fast-core.toml")),
     (
         "longest-job",
         include_str!("../../../data/experiments/longest-job.toml"),
@@ -55,6 +64,10 @@ const BUILTIN: [(&str, &str); 21] = [
     (
         "parsec-classes",
         include_str!("../../../data/experiments/parsec-classes.toml"),
+    ),
+    (
+        "parsec-programs",
+        include_str!("../../../data/experiments/parsec-programs.toml"),
     ),
     (
         "memory-domains",
