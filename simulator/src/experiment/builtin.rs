@@ -6,7 +6,7 @@ use crate::fleet;
 use lop_machine::{input, InputError};
 use std::path::Path;
 
-const BUILTIN: [(&str, &str); 25] = [
+const BUILTIN: [(&str, &str); 26] = [
     (
         "recorded-build",
         include_str!("../../../data/experiments/recorded-build.toml"),
@@ -85,6 +85,10 @@ const BUILTIN: [(&str, &str); 25] = [
     (
         "hybrid-laptop",
         include_str!("../../../data/experiments/hybrid-laptop.toml"),
+    ),
+    (
+        "idle-screen",
+        include_str!("../../../data/experiments/idle-screen.toml"),
     ),
     ("everything", include_str!("../../../data/experiments/everything.toml")),
     (
