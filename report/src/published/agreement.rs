@@ -17,8 +17,8 @@ published settings, or from what it is relative to. **prediction**: neither; no 
 
 A **miss** is a number that is more than 5 % off, a bound that does not hold, or another class. The error of a change in % is in points, and counts by
 its share of the published change: 0.9 % where 3.4 % is published is 73 % off. Only where 0 % is published, points count as they are. Notes name
-oddities of the source, the most likely cause of each miss, and why no study computes some figures yet. Another seed or number of threads changes digits
-and no verdict.
+oddities of the source, the most likely cause of each miss, and why no study computes some figures yet. Another seed changes digits
+and no verdict; the number of threads and the order of studies change nothing.
 ";
 
 /// The page as Markdown; tables of one experiment together. `whole`: all tables are there, so that figures are counted.
