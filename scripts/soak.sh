@@ -18,10 +18,11 @@ drawn_anew() {
 # Seeds that no earlier run had. The last one printed is the one that failed.
 interleavings() { local seed=$SRANDOM; scripts/interleave.sh "$seed" $((seed + 63)) 10000000; }
 
-# printed SCRIPT: prints a time or a share on this machine without judging it. Exit code 3 means that it is not as expected; any other, that it failed.
+# printed SCRIPT [ARGUMENT...]: prints a time or a share on this machine without judging it. Exit code 3 means that it is not as expected; any other, that
+# it failed.
 printed() {
   local code=0
-  LOP=$LOP_BUILT/lop LOP_BIN=$LOP_BUILT/lop "$1" || code=$?
+  LOP=$LOP_BUILT/lop LOP_BIN=$LOP_BUILT/lop "$@" || code=$?
   [ $code = 0 ] || [ $code = 3 ]
 }
 
@@ -72,6 +73,7 @@ stage_of_build 'packages' scripts/package-check.sh --deb
 stage_of_build 'replay' printed scripts/replay-check.sh
 stage_of_build 'agent' printed scripts/agent-check.sh
 stage_of_build 'amp' printed scripts/amp-check.sh
+stage_of_build 'amp hints' printed scripts/amp-check.sh --slow 25 5 spinner
 stage_of_build 'compare' env LOP="$LOP_BUILT/lop" scripts/compare-aa.sh
 stage_of_build 'compare-build' env LOP="$LOP_BUILT/lop" scripts/compare-build.sh
 stage_of_build 'guest' env LOP_BIN="$LOP_BUILT/lop" vm/tests/run-test.sh --all
@@ -81,5 +83,5 @@ stage_of_build 'deliberate faults' scripts/mutants.sh
 stage 'fuzzing' scripts/fuzz.sh "${FUZZ_SECONDS:-1800}"
 code=0
 finish || code=1
-[ $# -gt 0 ] || echo 'printed but not judged: the stages replay, agent and amp; in reader times and runs whose threads wait for one another; in kernel, what is counted as printed'
+[ $# -gt 0 ] || echo 'printed but not judged: the stages replay, agent, amp and amp hints; in reader times and runs whose threads wait for one another; in kernel, what is counted as printed'
 exit $code
