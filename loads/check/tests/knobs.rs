@@ -77,3 +77,24 @@ fn every_load_takes_the_values_of_the_table() {
         }
     }
 }
+
+/// Of the study `sequential-phases`, by the same names and in the same order; structure.rs shows what each does.
+#[test]
+fn the_simulated_ways_of_waiting_exist_natively() {
+    let file = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../data/experiments/sequential-phases.toml"
+    );
+    let study: toml::Table = std::fs::read_to_string(file).unwrap().parse().unwrap();
+    let sweeps = study["sweep"].as_array().unwrap();
+    let waiting = sweeps
+        .iter()
+        .find(|sweep| sweep["point"].as_str() == Some("waiting"))
+        .unwrap();
+    let values = waiting["values"].as_array().unwrap();
+    let names: Vec<&str> = values.iter().map(|value| value["label"].as_str().unwrap()).collect();
+    let help = end("half-sequential", &["--help"]).stdout;
+    let (names, last) = (&names[..names.len() - 1], names[names.len() - 1]);
+    let listed = format!("how threads wait for each other: {} or {last} [", names.join(", "));
+    assert!(help.contains(&listed), "no '{listed}' in: {help}");
+}
