@@ -29,7 +29,7 @@ seeds_of() {
     experiment_toml) echo data/experiments ;;
     live_sysfs) echo machine/tests/live/trees ;;
     meter_* | intensity_text | published_toml) echo "fuzz/seeds/$1" ;;
-    speeds_json) echo fuzz/seeds/speeds_json ;;
+    speeds_json | qos_json) echo "fuzz/seeds/$1" ;;
     recording_trace | hint_page) echo "fuzz/seeds/$1" ;;
   esac
 }

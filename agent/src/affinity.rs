@@ -10,6 +10,7 @@ use crate::machine::{Layout, Sizes};
 use crate::pace::Pace;
 use crate::plan::Planner;
 use crate::proc::{affinity_of, ProcTree};
+use crate::qos::Qos;
 use crate::rules::left_out;
 use crate::shadow::Shadow;
 use crate::world::World;
@@ -34,6 +35,8 @@ pub struct Options {
     pub sizes: Sizes,
     /// A recording of how programs use memory, for plans if the CPU counts no misses.
     pub intensity: Option<Arc<Intensities>>,
+    /// Hints for threads by their names.
+    pub qos: Option<Arc<Qos>>,
     /// Where `sys` and `proc` are: `/`, or a fake tree in tests.
     pub root: PathBuf,
     /// Where runs keep their folders; `None`: this user's default.
@@ -48,6 +51,7 @@ impl Options {
         Self {
             sizes: Sizes::new(rules),
             intensity: None,
+            qos: None,
             root: PathBuf::from("/"),
             run_dir: None,
             tell: |sentence| eprintln!("{sentence}"),
@@ -181,7 +185,7 @@ impl Affinity {
         let (folder, journal) = Folder::create(&base, &self.home).map_err(|error| no_folder(&base, &error))?;
         let proc = self.options.root.join("proc");
         let hints = Hints::new(folder.path(), self.options.tell).map_err(|error| no_folder(&base, &error))?;
-        let tree = ProcTree::new(proc, mark(folder.path()), hints, journal);
+        let tree = ProcTree::new(proc, mark(folder.path()), hints, self.options.qos.clone(), journal);
         let tree = tree.map_err(|sentence| AgentError::Setup(format!("affinity: {sentence}")))?;
         Ends::of(std::process::id()).map_err(|error| AgentError::Setup(format!("affinity: {NO_HANDLE}: {error}")))?;
         Ok(Ready {

@@ -3,6 +3,7 @@
 
 use crate::cpus::Cpus;
 use crate::plan::Planner;
+use crate::qos::Said;
 use crate::shadow::{Place, Shadow};
 use crate::world::{Hint, Seen, World};
 use std::collections::{BTreeMap, BTreeSet};
@@ -111,7 +112,7 @@ impl Enforcer {
 
     fn note_thread(&mut self, world: &mut dyn World, thread: &Seen) {
         let said = world.hint(thread.tid);
-        let hint = said.unwrap_or_default();
+        let hint = with(said.unwrap_or_default(), world.said_of(thread.tid));
         if !self.known.contains_key(&thread.tid) {
             let Ok(found) = world.affinity(thread.tid) else { return };
             self.meet(thread, found, hint);
@@ -266,6 +267,15 @@ impl Enforcer {
             }
         }
         any
+    }
+}
+
+/// A thread's own word on memory counts before a file's.
+fn with(own: Hint, file: Said) -> Hint {
+    Hint {
+        flags: own.flags | file.flags(),
+        memory: if own.memory == 0 { file.memory() } else { own.memory },
+        ..own
     }
 }
 

@@ -7,6 +7,7 @@
 
 use crate::cpus::Cpus;
 use crate::hints::Hints;
+use crate::qos::{Qos, Said};
 use crate::world::{Hint, Seen, World};
 use rustix::process::{waitid, Pid, WaitId, WaitIdOptions};
 use rustix::thread::{gettid, sched_getaffinity, sched_setaffinity, CpuSet};
@@ -15,6 +16,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Longest line of a thread's `stat`.
@@ -30,6 +32,20 @@ struct Thread {
     started: u64,
     /// Its number in its own PID namespace; `None`: not read yet.
     own_number: Option<u32>,
+    /// Its name, and what the file says of it; `None`: there is no file, or its program is not known yet.
+    said: Option<(String, Said)>,
+}
+
+impl Thread {
+    /// Asks the file again if the thread has another name than before: it has chosen one, or executed another program. During an exec the command
+    /// line is empty for a moment.
+    fn ask(&mut self, qos: &Qos, name: &str, proc: &Path) {
+        if self.said.as_ref().is_some_and(|(before, _)| before == name) {
+            return;
+        }
+        let program = program_of(proc, self.pid);
+        self.said = program.map(|program| (name.to_string(), qos.of(&program, name)));
+    }
 }
 
 /// The tree below a process, including the orphans that came to this process, which must be a subreaper.
@@ -53,6 +69,7 @@ pub(crate) struct ProcTree {
     /// Whether it is not yet known to whom some new child belongs; checked again at the next look.
     undecided: bool,
     hints: Hints,
+    qos: Option<Arc<Qos>>,
     began: Instant,
     line: [u8; LINE_BYTES],
     /// Where the given sets are recorded.
@@ -75,7 +92,13 @@ impl ProcTree {
     ///
     /// # Errors
     /// A sentence: /proc is missing, or the kernel was built without the lists of children.
-    pub fn new(proc: PathBuf, mark: String, hints: Hints, journal: File) -> Result<Self, String> {
+    pub fn new(
+        proc: PathBuf,
+        mark: String,
+        hints: Hints,
+        qos: Option<Arc<Qos>>,
+        journal: File,
+    ) -> Result<Self, String> {
         let own = std::process::id();
         let orphans = open_children(&proc, own, own).map_err(|error| no_children(&proc, own, &error))?;
         let loadavg = proc.join("loadavg");
@@ -93,6 +116,7 @@ impl ProcTree {
             last_number: None,
             undecided: false,
             hints,
+            qos,
             began: Instant::now(),
             line: [0; LINE_BYTES],
             journal,
@@ -116,12 +140,17 @@ impl ProcTree {
     }
 
     fn read_stat(&mut self, tid: u32) -> Option<Stat> {
-        let thread = self.threads.get(&tid)?;
+        let thread = self.threads.get_mut(&tid)?;
         let read = match &thread.stat {
             Some(file) => file.read_at(&mut self.line, 0),
             None => open_stat(&self.proc, thread.pid, tid).and_then(|file| file.read_at(&mut self.line, 0)),
         };
-        parse_stat(&self.line[..read.ok()?])
+        let line = String::from_utf8_lossy(&self.line[..read.ok()?]);
+        let (name, fields) = split_stat(&line)?;
+        if let Some(qos) = &self.qos {
+            thread.ask(qos, name, &self.proc);
+        }
+        parse_stat(fields)
     }
 
     /// The present state of the thread. If it has ended, it is reaped and forgotten.
@@ -168,6 +197,7 @@ impl ProcTree {
                 children: keep.then(|| open_children(&self.proc, pid, tid).ok()).flatten(),
                 started: 0,
                 own_number: None,
+                said: None,
             };
             self.threads.insert(tid, thread);
             seen.extend(self.see(tid).map(|(seen, _)| seen));
@@ -288,6 +318,11 @@ impl World for ProcTree {
         self.hints.of(thread.pid, thread.own_number?)
     }
 
+    fn said_of(&mut self, tid: u32) -> Said {
+        let said = self.threads.get(&tid).and_then(|thread| thread.said.as_ref());
+        said.map_or_else(Said::default, |(_, said)| *said)
+    }
+
     fn affinity(&mut self, tid: u32) -> io::Result<Cpus> {
         affinity_of(tid)
     }
@@ -338,6 +373,14 @@ fn own_number(proc: &Path, pid: u32, tid: u32) -> Option<u32> {
     let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
     // A kernel without PID namespaces has no such line.
     numbers.map_or(Some(tid), |numbers| numbers.split_whitespace().last()?.parse().ok())
+}
+
+/// The first word of the process's command line; `None`: it is empty. `proc`: where procfs is mounted.
+#[must_use]
+pub fn program_of(proc: &Path, pid: u32) -> Option<String> {
+    let line = fs::read(proc.join(format!("{pid}/cmdline"))).ok()?;
+    let program = line.split(|&byte| byte == 0).next()?;
+    (!program.is_empty()).then(|| String::from_utf8_lossy(program).into_owned())
 }
 
 fn open_stat(proc: &Path, pid: u32, tid: u32) -> io::Result<File> {
@@ -393,10 +436,15 @@ fn says(environment: &[u8], variable: &str) -> Option<bool> {
     (!environment.is_empty()).then(has)
 }
 
-/// The name may contain anything, even `)`, so fields are counted from the last one. 3 state, 4 parent, 20 threads, 22 start, 39 CPU.
-fn parse_stat(line: &[u8]) -> Option<Stat> {
-    let text = String::from_utf8_lossy(line);
-    let mut fields = text.rsplit_once(')')?.1.split_whitespace();
+/// The name, which may contain anything, even `)`, and the fields behind it.
+fn split_stat(line: &str) -> Option<(&str, &str)> {
+    let (before, fields) = line.rsplit_once(')')?;
+    Some((before.split_once('(')?.1, fields))
+}
+
+/// Of the fields behind the name: 3 state, 4 parent, 20 threads, 22 start, 39 CPU.
+fn parse_stat(fields: &str) -> Option<Stat> {
+    let mut fields = fields.split_whitespace();
     Some(Stat {
         state: *fields.next()?.as_bytes().first()?,
         parent: fields.next()?.parse().ok()?,
@@ -409,6 +457,8 @@ fn parse_stat(line: &[u8]) -> Option<Stat> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Read;
+    use std::process::{Command, Stdio};
 
     #[test]
     fn a_line_of_stat_is_read_behind_the_name() {
@@ -420,8 +470,9 @@ mod tests {
             started: 4242,
             cpu: 3,
         };
-        assert_eq!(parse_stat(line.as_bytes()), Some(expected));
-        assert_eq!(parse_stat(b"7 (a) R 5"), None);
+        let (name, fields) = split_stat(line).unwrap();
+        assert_eq!((name, parse_stat(fields)), ("a) b (c", Some(expected)));
+        assert_eq!(parse_stat(" R 5"), None);
     }
 
     /// During an exec a process shows an empty environment for a moment; this must not exclude it.
@@ -437,7 +488,38 @@ mod tests {
         let own = std::process::id();
         assert!(threads_of(Path::new("/proc"), own).contains(&own));
         assert!(!affinity_of(own).unwrap().is_empty());
-        let stat = fs::read(format!("/proc/{own}/stat")).unwrap();
-        assert!(parse_stat(&stat).unwrap().started > 0);
+        let stat = fs::read_to_string(format!("/proc/{own}/stat")).unwrap();
+        assert!(parse_stat(split_stat(&stat).unwrap().1).unwrap().started > 0);
+    }
+
+    /// The child has its second name when it answers.
+    #[test]
+    fn a_file_is_asked_again_when_a_thread_has_another_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let hints = Hints::new(folder.path(), |sentence| panic!("{sentence}")).unwrap();
+        let qos = r#"{ "sh": { "thread_qos": { "sh": "QOS_BACKGROUND" } }, "cat": { "profile": "MEMORY_BOUND" } }"#;
+        let qos = Some(Arc::new(Qos::parse("qos.json", qos).unwrap()));
+        let journal = tempfile::tempfile().unwrap();
+        let mut tree = ProcTree::new("/proc".into(), "A=1".into(), hints, qos, journal).unwrap();
+        let mut child = Command::new("sh")
+            .args(["-c", "echo; read line; exec cat"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (mut tells, mut answers) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        tree.begin(child.id());
+        let mut said = || {
+            let mut byte = [0];
+            answers.read_exact(&mut byte).unwrap();
+            assert!(!tree.look().unwrap().is_empty());
+            let said = tree.said_of(child.id());
+            (said.flags(), said.memory())
+        };
+        assert_eq!(said(), (lop_policy::hint_flags::BACKGROUND, 0));
+        tells.write_all(b"go\nx").unwrap();
+        assert_eq!(said(), (0, 3));
+        drop(tells);
+        assert!(child.wait().unwrap().success());
     }
 }

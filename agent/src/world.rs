@@ -2,6 +2,7 @@
 //! How the agent sees threads and sets their affinities. proc.rs is the real implementation, tests have their own.
 
 use crate::cpus::Cpus;
+use crate::qos::Said;
 use std::io;
 
 /// A thread at a look.
@@ -45,6 +46,10 @@ pub trait World {
     }
     /// The thread's hints at the last look. `None`: it has no record, or none any more, as a thread that is about to end.
     fn hint(&mut self, tid: u32) -> Option<Hint>;
+    /// What a file says of the thread by its name.
+    fn said_of(&mut self, _tid: u32) -> Said {
+        Said::default()
+    }
     /// # Errors
     /// The thread is gone, or belongs to another user.
     fn affinity(&mut self, tid: u32) -> io::Result<Cpus>;

@@ -12,6 +12,8 @@ struct Fake {
     written: Vec<Cpus>,
     /// They have no record.
     silent: BTreeSet<u32>,
+    /// By the file.
+    said: BTreeMap<u32, Said>,
     /// The first thread creates the second right after the next look, which so misses it.
     creates: Option<(u32, u32)>,
 }
@@ -37,6 +39,9 @@ impl World for Fake {
     }
     fn hint(&mut self, tid: u32) -> Option<Hint> {
         (!self.silent.contains(&tid)).then(|| self.threads[&tid].3)
+    }
+    fn said_of(&mut self, tid: u32) -> Said {
+        self.said.get(&tid).copied().unwrap_or_default()
     }
     fn affinity(&mut self, tid: u32) -> io::Result<Cpus> {
         Ok(self.threads.get(&tid).ok_or(io::ErrorKind::NotFound)?.2)
@@ -345,6 +350,33 @@ fn spread_goes_by_what_threads_declare_where_nothing_is_counted() {
     for (tid, memory) in [(10, 3), (11, 3), (12, 1), (13, 1)] {
         let hint = Hint { memory, ..hint(0) };
         world.threads.insert(tid, (1, true, four(), hint));
+        world.later(&mut enforcer, 1);
+    }
+    for_ms(&mut world, &mut enforcer, 1100);
+    for domain in by_domain(&world, 10..14) {
+        assert_eq!(domain.iter().filter(|tid| **tid < 12).count(), 1);
+    }
+}
+
+/// Of two of the threads it says what they say nothing of, and of one the opposite of what that says.
+#[test]
+fn spread_goes_by_a_file_where_threads_say_nothing_themselves() {
+    let qos = r#"{ "a": { "profile": "MEMORY_BOUND", "thread_profile": { "computes": "COMPUTE_BOUND" } } }"#;
+    let qos = crate::qos::Qos::parse("qos.json", qos).unwrap();
+    let [intensive, computes] = ["a", "computes"].map(|name| qos.of("a", name));
+    let mut world = Fake::default();
+    let measured = Some(Measured::by_none("none here", "a record"));
+    let mut enforcer = planned_enforcer(Named::Spread, [1000; 4], TWO_DOMAINS, measured);
+    world.silent.extend([10, 12]);
+    for (tid, memory, said) in [
+        (10, 0, intensive),
+        (11, 3, computes),
+        (12, 0, computes),
+        (13, 1, intensive),
+    ] {
+        let hint = Hint { memory, ..hint(0) };
+        world.threads.insert(tid, (1, true, four(), hint));
+        world.said.insert(tid, said);
         world.later(&mut enforcer, 1);
     }
     for_ms(&mut world, &mut enforcer, 1100);

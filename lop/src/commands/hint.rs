@@ -6,9 +6,14 @@ use crate::failure::{Failure, BAD_INPUT};
 use crate::policies;
 use crate::terminal;
 use clap::Args;
+use lop_agent::program_of;
+use lop_agent::qos::{Profile, Qos, Said};
+use lop_kernel::adapter::KernelError;
 use lop_kernel::hints::{may_speak_for, threads_of, Hint, Hints, Memory};
 use lop_kernel::options::PolicyName;
 use lop_kernel::status_server::fetch;
+use std::path::Path;
+use std::sync::Arc;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -19,6 +24,7 @@ Examples:
   lop hint 1234 --sequential               the rest of its program waits for it
   lop hint 1234 --background --all-threads    nobody waits for it: cheapest cores and speed
   lop hint 1234 --parallelism 8 --with-children    a build: its jobs are one application
+  lop hint 1234 --qos qos.json             each thread of the process by its name
   lop hint 1234 --forget
 ";
 
@@ -35,6 +41,19 @@ Policies that use hints: {}. Those that use --memory: {}.",
         policies::planning()
     )
 }
+
+/// Options that say something of one thread.
+const ONE_THREAD: [&str; 9] = [
+    "spinning",
+    "sequential",
+    "lock_holder",
+    "background",
+    "length",
+    "next_length",
+    "parallelism",
+    "with_children",
+    "memory",
+];
 
 #[derive(Args)]
 pub struct Arguments {
@@ -71,8 +90,11 @@ pub struct Arguments {
     /// How much it uses memory: very-low, moderate, intensive
     #[arg(long, value_name = "CLASS")]
     memory: Option<Memory>,
+    /// Hints for the threads that the process has now, by the names of program and threads: a file as Sched QoS has them
+    #[arg(long, value_name = "FILE", value_parser = read_qos, conflicts_with_all = ONE_THREAD)]
+    qos: Option<Arc<Qos>>,
     /// Clear all hints of it
-    #[arg(long, conflicts_with_all = ["spinning", "sequential", "lock_holder", "background", "length", "next_length", "parallelism", "with_children", "memory"])]
+    #[arg(long, conflicts_with_all = ONE_THREAD, conflicts_with = "qos")]
     forget: bool,
     #[command(flatten)]
     place: Place,
@@ -96,7 +118,7 @@ impl Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let proc = arguments.place.root.join("proc");
-    let refused = |error: lop_kernel::adapter::KernelError| {
+    let refused = |error: KernelError| {
         let failure = Failure::new(BAD_INPUT, error.message);
         match error.mend {
             Some(mend) => failure.hint(mend),
@@ -110,6 +132,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let hint = arguments.hint();
     let hints = Hints::open(&arguments.place.root)?;
+    if let Some(qos) = &arguments.qos {
+        let threads = threads_of(&proc, arguments.thread).map_err(refused)?;
+        tell_unheard(qos, false);
+        give_by_name(qos, &proc, arguments.thread, &threads, |thread, hint| {
+            hints.set(thread, hint)
+        })?;
+        tell_if_unused(&arguments.place);
+        return Ok(());
+    }
     if hint.is_empty() && !arguments.forget {
         for thread in threads {
             let said = hints.of(thread)?.filter(|hint| !hint.is_empty());
@@ -123,7 +154,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     for thread in threads {
         hints.set(thread, &hint)?;
     }
-    let status = fetch(&arguments.place.run_dir()).ok().flatten();
+    tell_if_unused(&arguments.place);
+    Ok(())
+}
+
+fn tell_if_unused(place: &Place) {
+    let status = fetch(&place.run_dir()).ok().flatten();
     if let Some(status) = status.filter(|status| !uses_hints(&status.policy)) {
         terminal::note(&format!(
             "policy {} is in force and uses no hints; these do: {}",
@@ -131,7 +167,60 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             policies::using_hints()
         ));
     }
+}
+
+/// Reads the file of --qos.
+///
+/// # Errors
+/// File, line and reason.
+pub fn read_qos(path: &str) -> Result<Arc<Qos>, String> {
+    Qos::read(Path::new(path))
+        .map(Arc::new)
+        .map_err(|error| error.to_string())
+}
+
+/// Tells which words of the file have no effect, if any.
+pub fn tell_unheard(qos: &Qos, by_affinity: bool) {
+    let words: Vec<_> = qos.unheard(by_affinity).into_iter().collect();
+    if !words.is_empty() {
+        terminal::note(&format!("--qos: without effect here: {}", words.join(", ")));
+    }
+}
+
+/// Gives each of the threads of the process of `thread` what the file says of its name. The others keep their hints.
+fn give_by_name(
+    qos: &Qos,
+    proc: &Path,
+    thread: u32,
+    threads: &[u32],
+    give: impl Fn(u32, &Hint) -> Result<(), KernelError>,
+) -> Result<(), KernelError> {
+    let program = program_of(proc, thread).unwrap_or_default();
+    let mut given = 0;
+    for &tid in threads {
+        let name = std::fs::read_to_string(proc.join(tid.to_string()).join("comm")).unwrap_or_default();
+        let hint = hint_of(qos.of(&program, name.trim_end_matches('\n')));
+        if !hint.is_empty() {
+            give(tid, &hint)?;
+            given += 1;
+        }
+    }
+    if given == 0 {
+        terminal::note(&format!("--qos: nothing is said of any thread of {thread}, {program}"));
+    }
     Ok(())
+}
+
+fn hint_of(said: Said) -> Hint {
+    Hint {
+        background: said.is_background(),
+        memory: match said.profile() {
+            Some(Profile::Compute) => Some(Memory::VeryLow),
+            Some(Profile::Memory) => Some(Memory::Intensive),
+            Some(Profile::Synchronization) | None => None,
+        },
+        ..Hint::default()
+    }
 }
 
 fn uses_hints(policy: &str) -> bool {
@@ -155,4 +244,32 @@ fn text(hint: &Hint) -> String {
         hint.memory.map(|memory| format!("memory {memory}")),
     ];
     words.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    #[test]
+    fn a_file_gives_the_threads_hints_that_it_names_and_leaves_the_others() {
+        let proc = tempfile::tempdir().unwrap();
+        for (tid, name) in [("7", "solver"), ("8", "io"), ("9", "ui")] {
+            let folder = proc.path().join(tid);
+            std::fs::create_dir(&folder).unwrap();
+            std::fs::write(folder.join("comm"), format!("{name}\n")).unwrap();
+        }
+        std::fs::write(proc.path().join("7/cmdline"), "/opt/solver\0--fast\0").unwrap();
+        let qos = r#"{ "solver": { "thread_qos": { "io": "QOS_BACKGROUND" },
+            "thread_profile": { "solver": "COMPUTE_BOUND", "io": "MEMORY_BOUND", "ui": "SYNCHRONIZATION_BOUND" } } }"#;
+        let qos = Qos::parse("qos.json", qos).unwrap();
+        let given = RefCell::new(Vec::new());
+        let give = |tid, hint: &Hint| {
+            given.borrow_mut().push((tid, text(hint)));
+            Ok(())
+        };
+        give_by_name(&qos, proc.path(), 7, &[7, 8, 9], give).unwrap();
+        let expected = [(7, "memory very-low"), (8, "background, memory intensive")];
+        assert_eq!(given.into_inner(), expected.map(|(tid, text)| (tid, text.to_string())));
+    }
 }

@@ -9,6 +9,7 @@ use super::kernel::SchedulerArguments;
 use crate::failure::{Failure, FAILED, INTERRUPTED};
 use crate::{signals, terminal};
 use clap::Args;
+use lop_agent::qos::Qos;
 use lop_kernel::adapter::{KernelError, Observer, Run};
 use lop_kernel::instance::RunDir;
 use lop_kernel::options::Options;
@@ -20,6 +21,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::mpsc::{channel, Receiver, Sender};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use target::Target;
 
@@ -36,6 +38,10 @@ root can have the CPUs that are not needed parked for the whole machine meanwhil
 react later. Notes say which way was taken, why, and what is lost. If the way that
 --enforce names does not work here, the command is not run.";
 
+/// The way out where nothing reads the file of --qos.
+const QOS_ELSEWHERE: &str =
+    "--enforce affinity reads them; in the kernel 'sudo lop hint PID --qos FILE' gives them to a program that runs";
+
 /// Exit codes of shells for a command that does not exist, or cannot be run.
 const NOT_FOUND: u8 = 127;
 const NOT_EXECUTABLE: u8 = 126;
@@ -47,6 +53,9 @@ pub struct Arguments {
     /// How the policy is enforced: kernel, cgroup (parks CPUs for the whole machine while the command runs) or affinity [default: the first that works here]
     #[arg(long, value_name = "WAY")]
     enforce: Option<Enforce>,
+    /// By affinity: hints for threads by the names of programs and threads, a file as Sched QoS has them (docs/enforcement.md)
+    #[arg(long, value_name = "FILE", value_parser = super::hint::read_qos)]
+    qos: Option<Arc<Qos>>,
     /// The command and its arguments; everything after it belongs to it
     #[arg(trailing_var_arg = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -62,11 +71,23 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         &dir,
     )?;
     chosen.tell();
+    if arguments.qos.is_some() && chosen.way != Enforce::Affinity {
+        let message = format!(
+            "--qos: the policy is enforced by {}, which looks at no names",
+            chosen.way
+        );
+        return Err(Failure::new(FAILED, message).hint(QOS_ELSEWHERE));
+    }
     match chosen.way {
         way @ (Enforce::Kernel | Enforce::Cgroup) => {
             run_under(&mut *enforce::scheduler(way, &dir), &options, &dir, &arguments.command)
         }
-        Enforce::Affinity => affinity::run(&options, arguments.scheduler.place.asked(), &arguments.command),
+        Enforce::Affinity => affinity::run(
+            &options,
+            arguments.qos.clone(),
+            arguments.scheduler.place.asked(),
+            &arguments.command,
+        ),
     }
 }
 

@@ -144,7 +144,21 @@ fn a_policy_that_makes_plans_tells_what_it_goes_by() {
         "sh-1,30,,cache-misses\nsh-1,2000,,instructions\n",
     )
     .unwrap();
-    let options = ["--policy", "spread", "--root", "root", "--intensity", "perf.csv"];
+    std::fs::write(
+        folder.path().join("qos.json"),
+        r#"{ "sh": { "qos": "QOS_BACKGROUND", "profile": "MEMORY_BOUND", "period": 16000000 } }"#,
+    )
+    .unwrap();
+    let options = [
+        "--policy",
+        "spread",
+        "--root",
+        "root",
+        "--intensity",
+        "perf.csv",
+        "--qos",
+        "qos.json",
+    ];
     let output = command(&folder, &options, "exit 7").output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(7), "{said}");
@@ -153,6 +167,7 @@ fn a_policy_that_makes_plans_tells_what_it_goes_by() {
         "plan: ",
         "(--intensity)",
         "declared (by liblopsided)",
+        "--qos: without effect here: QOS_BACKGROUND, period\n",
     ] {
         assert!(said.contains(part), "no '{part}' in: {said}");
     }

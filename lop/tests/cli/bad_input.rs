@@ -347,6 +347,37 @@ fn hints_that_are_none_are_refused_by_name() {
 }
 
 #[test]
+fn a_file_of_sched_qos_that_is_none_is_refused_with_its_line() {
+    let folder = folder();
+    std::fs::write(
+        folder.path().join("qos.json"),
+        "{\n  \"make\": { \"qos\": \"QOS_BACKGROUNG\" }\n}\n",
+    )
+    .unwrap();
+    let wrong = [
+        "qos.json:2: ",
+        "unknown value `QOS_BACKGROUNG`, expected one of `QOS_USER_INTERACTIVE`",
+    ];
+    refused(folder.path(), &["run", "--qos", "qos.json", "--", "true"], &wrong);
+    refused(folder.path(), &["hint", "1", "--qos", "qos.json"], &wrong);
+    refused(
+        folder.path(),
+        &["hint", "1", "--qos", "none.json"],
+        &["none.json: cannot be read"],
+    );
+    std::fs::write(
+        folder.path().join("qos.json"),
+        r#"{ "make": { "qos": "QOS_BACKGROUND" } }"#,
+    )
+    .unwrap();
+    refused(
+        folder.path(),
+        &["hint", "1", "--qos", "qos.json", "--background"],
+        &["--background"],
+    );
+}
+
+#[test]
 fn a_task_pinned_to_a_cpu_that_the_machine_lacks_is_refused() {
     let folder = folder();
     std::fs::write(

@@ -4,28 +4,43 @@
 use super::target::Target;
 use super::{passed_on, refused};
 use crate::commands::enforce::{self, Enforce};
+use crate::commands::hint::tell_unheard;
 use crate::failure::{Failure, FAILED};
 use crate::{signals, terminal};
+use lop_agent::qos::Qos;
 use lop_agent::{Affinity, AgentError, Report};
 use lop_kernel::options::Options;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Arc;
 
-pub fn run(options: &Options, run_dir: Option<PathBuf>, command: &[OsString]) -> Result<(), Failure> {
+pub fn run(
+    options: &Options,
+    qos: Option<Arc<Qos>>,
+    run_dir: Option<PathBuf>,
+    command: &[OsString],
+) -> Result<(), Failure> {
     let mut affinity = Affinity::new(lop_agent::Options {
         sizes: enforce::sizes(options)?,
         intensity: options.intensity.clone(),
+        qos: qos.clone(),
         root: options.root.clone(),
         run_dir,
         tell: terminal::note,
     })
     .map_err(|error| Failure::new(FAILED, error.to_string()))?;
     terminal::note(&enforce::loss(Enforce::Affinity, &affinity.lost()));
-    affinity
-        .plans_by()
-        .iter()
-        .for_each(|by| terminal::note(&format!("plan: {by}")));
+    let plans_by = affinity.plans_by();
+    plans_by.iter().for_each(|by| terminal::note(&format!("plan: {by}")));
+    match &qos {
+        Some(_) if plans_by.is_none() => terminal::note(
+            "--qos: without effect here: by affinity only profiles act, where the policy plans by them (spread, gather, specialise, auto) and the machine \
+             has several memory domains or kinds of core",
+        ),
+        Some(qos) => tell_unheard(qos, true),
+        None => {}
+    }
     let [program, arguments @ ..] = command else {
         return Err(Failure::new(FAILED, "no command"));
     };
