@@ -67,6 +67,7 @@ stage 'interleavings' interleavings
 stage 'fleet cluster' scripts/fleet-cluster.sh
 stage_of_build 'every cell' cargo test --locked -p lop-simulator --test every_cell
 stage_of_build 'reader' cargo test --workspace --locked --test soak -- --nocapture
+stage_of_build 'kills' env LOP_KILLS=1000 cargo test --workspace --locked --lib --test cli killed
 stage_of_build 'agreement' scripts/agreement-check.sh --all
 stage_of_build 'pages' pages
 stage_of_build 'packages' scripts/package-check.sh --deb

@@ -9,6 +9,7 @@ use lop_policy::hint_flags;
 #[cfg(fuzzing)]
 pub use register::receive;
 use register::Register;
+use rustix::process::{test_kill_process, Pid};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -66,7 +67,7 @@ impl Hints {
         self.by_thread.clear();
         self.register.pages().retain(|&pid, page| {
             if page.holder() != Some(pid) {
-                return page.is_in_use(pid);
+                return page.is_in_use(pid) && exists(pid);
             }
             match read(&page.file, &mut self.buffer) {
                 Ok(records) => self.by_thread.extend(records.filter_map(|record| hint(pid, &record))),
@@ -91,6 +92,12 @@ impl Hints {
     pub fn of(&self, pid: u32, thread: u32) -> Option<Hint> {
         self.by_thread.get(&(pid, thread)).copied()
     }
+}
+
+/// Whether there is such a process, dead or alive.
+fn exists(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
 }
 
 /// The records that were ever taken, or why the page is refused.
@@ -156,6 +163,8 @@ fn hint(pid: u32, record: &Record) -> Option<((u32, u32), Hint)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
     use std::sync::Mutex;
 
     static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -209,6 +218,46 @@ mod tests {
         hints.look();
         assert_eq!(hints.of(pid, own_thread()), expected(bit::LOP_HINT_SPINNING));
         assert_eq!(hints.of(pid, other), None, "of a thread that has ended");
+    }
+
+    const GIVES_A_HINT: &str = "LOP_TEST_GIVES_A_HINT";
+
+    /// Does nothing but in a process that the next test starts: there it gives a hint, says in which thread, and waits to be killed.
+    #[test]
+    fn a_process_that_gives_a_hint() {
+        if std::env::var_os(GIVES_A_HINT).is_some() {
+            let _alone = lopsided::sequential();
+            eprintln!("{}", own_thread());
+            std::thread::park();
+        }
+    }
+
+    /// LOP_KILLS: how many processes; 1000 in soak.
+    #[test]
+    fn the_hints_of_a_killed_process_end_with_it() {
+        let kills = std::env::var("LOP_KILLS").map_or(20, |kills| kills.parse().unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let mut hints = Hints::new(folder.path(), |sentence| panic!("{sentence}")).unwrap();
+        for _ in 0..kills {
+            let mut process = Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "hints::tests::a_process_that_gives_a_hint", "--nocapture"])
+                .env(VARIABLE, folder.path())
+                .env(GIVES_A_HINT, "")
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+            let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
+            let thread = lines.next().unwrap().unwrap().parse().unwrap();
+            hints.look();
+            let said = hints.of(process.id(), thread);
+            assert_eq!(said.map(|hint| hint.flags), Some(bit::LOP_HINT_SEQUENTIAL));
+            process.kill().unwrap();
+            process.wait().unwrap();
+            hints.look();
+            assert!(!hints.has(process.id()));
+            assert_eq!(hints.register.pages().len(), 0, "its page makes room at once");
+        }
     }
 
     fn words(words: &[u32]) -> Vec<u8> {

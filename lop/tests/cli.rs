@@ -17,6 +17,8 @@ mod doctor;
 mod help;
 #[path = "cli/kernel.rs"]
 mod kernel;
+#[path = "cli/kills.rs"]
+mod kills;
 #[path = "cli/live.rs"]
 mod live;
 #[path = "cli/measure.rs"]
