@@ -139,7 +139,11 @@ impl Affinity {
     fn measured(&self) -> Option<Measured> {
         let shadow = self.shadow(0);
         let proc = self.options.root.join("proc");
-        (shadow.plans()).then(|| Measured::find(self.options.intensity.as_ref(), proc, "by liblopsided"))
+        let declared = match self.options.qos {
+            Some(_) => "by liblopsided or --qos",
+            None => "by liblopsided",
+        };
+        (shadow.plans()).then(|| Measured::find(self.options.intensity.as_ref(), proc, declared))
     }
 
     fn shadow(&self, now_ns: u64) -> Shadow {

@@ -166,7 +166,7 @@ fn a_policy_that_makes_plans_tells_what_it_goes_by() {
         "lost by affinity: ",
         "plan: ",
         "(--intensity)",
-        "declared (by liblopsided)",
+        "declared (by liblopsided or --qos)",
         "--qos: without effect here: QOS_BACKGROUND, period\n",
     ] {
         assert!(said.contains(part), "no '{part}' in: {said}");
