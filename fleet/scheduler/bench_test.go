@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	framework "k8s.io/kube-scheduler/framework"
+
+	"lopsided/fleet/api"
 )
 
 // What the plugin adds to the scheduling cycle of one pod, all its calls together: nodes of two domains of 32 cores, ten pods on
@@ -21,7 +23,7 @@ func BenchmarkArrival(b *testing.B) {
 				for p := range 10 {
 					pod := c.pod(fmt.Sprintf("%s-%d", name, p), "2", []string{"0.05", "0.5", "30"}[n%3])
 					pod.Spec.NodeName = name
-					pod.Annotations = map[string]string{DomainAnnotation: fmt.Sprint(p % 2)}
+					pod.Annotations = map[string]string{api.DomainAnnotation: fmt.Sprint(p % 2)}
 					c.nodes[name].add(pod)
 				}
 			}

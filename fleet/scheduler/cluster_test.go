@@ -23,6 +23,8 @@ import (
 	core "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/events"
 	framework "k8s.io/kube-scheduler/framework"
+
+	"lopsided/fleet/api"
 )
 
 // cluster runs the plugin's extension points in the order in which kube-scheduler 1.36 calls them. What it keeps of nodes
@@ -84,6 +86,16 @@ func (c *cluster) RunFilterPlugins(ctx context.Context, state framework.CycleSta
 		return nil
 	}
 	return c.gather.Filter(ctx, state, pod, info)
+}
+
+// NominatedPodsForNode are those in the order of a map: any.
+func (c *cluster) NominatedPodsForNode(node string) (nominated []framework.PodInfo) {
+	for _, pod := range c.stored {
+		if pod.Status.NominatedNodeName == node && pod.Spec.NodeName == "" {
+			nominated = append(nominated, podInfo{pod: pod})
+		}
+	}
+	return nominated
 }
 
 type nodeInfo struct {
@@ -217,8 +229,8 @@ func (c *cluster) add(name, domains string) {
 	n := &nodeInfo{c: c, node: &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}}
 	c.nodes[name] = n
 	if domains != "" {
-		c.annotate(name, DomainsAnnotation, domains)
-		c.annotate(name, PublishedAnnotation, c.clock.Format(time.RFC3339))
+		c.annotate(name, api.DomainsAnnotation, domains)
+		c.annotate(name, api.PublishedAnnotation, c.clock.Format(time.RFC3339))
 	}
 }
 
@@ -234,7 +246,7 @@ func (c *cluster) annotate(name, key, value string) {
 
 // power switches a machine, and does with it what Kubernetes does then.
 func (c *cluster) power(name string, on bool) {
-	c.annotate(name, PowerAnnotation, map[bool]string{false: "off"}[on])
+	c.annotate(name, api.PowerAnnotation, map[bool]string{false: "off"}[on])
 	n := c.nodes[name].node.DeepCopy()
 	n.Spec.Unschedulable = !on
 	n.Spec.Taints = nil
@@ -247,7 +259,7 @@ func (c *cluster) power(name string, on bool) {
 // pod makes one that asks for so many cores. Intensity ?: it says nothing.
 func (c *cluster) pod(name, cores, intensity string) *v1.Pod {
 	pod := &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name), Labels: map[string]string{IntensityLabel: intensity}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name), Labels: map[string]string{api.IntensityLabel: intensity}},
 		Spec: v1.PodSpec{Containers: []v1.Container{{
 			Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse(cores)}},
 		}}},
@@ -295,6 +307,9 @@ func (c *cluster) beginIn(pod *v1.Pod) (*cycle, error) {
 		return nil, status.AsError()
 	}
 	why := map[string]int{}
+	if n := c.snapshot[pod.Status.NominatedNodeName]; n != nil && c.RunFilterPlugins(ctx, y.state, pod, n).IsSuccess() {
+		all = []framework.NodeInfo{n}
+	}
 	for _, n := range all {
 		status := c.RunFilterPlugins(ctx, y.state, pod, n)
 		switch {
@@ -308,6 +323,11 @@ func (c *cluster) beginIn(pod *v1.Pod) (*cycle, error) {
 	}
 	switch len(feasible) {
 	case 0:
+		pod.Status.NominatedNodeName = ""
+		if result, status := c.gather.PostFilter(ctx, y.state, pod, nil); status.IsSuccess() && result.Mode() == framework.ModeOverride {
+			pod.Status.NominatedNodeName = result.NominatedNodeName
+			why[status.Message()]++
+		}
 		return nil, errors.New(strings.Join(slices.Sorted(maps.Keys(why)), "; "))
 	case 1: // nothing is scored
 		y.node = feasible[0].Node().Name
@@ -411,7 +431,7 @@ func (c *cluster) arrive(pod *v1.Pod) (string, error) {
 // place is what the API server says.
 func (c *cluster) place(pod string) string {
 	p := c.stored[pod]
-	return p.Spec.NodeName + "." + p.Annotations[DomainAnnotation]
+	return p.Spec.NodeName + "." + p.Annotations[api.DomainAnnotation]
 }
 
 // show ends the lag: what the API server has of the pods is seen.
@@ -427,7 +447,9 @@ func (c *cluster) show() {
 func (c *cluster) leave(name string) {
 	pod := c.stored[name]
 	delete(c.stored, name)
-	c.nodes[pod.Spec.NodeName].remove(pod.UID)
+	if n := c.nodes[pod.Spec.NodeName]; n != nil {
+		n.remove(pod.UID)
+	}
 	c.gather.forget(pod)
 }
 

@@ -5,9 +5,11 @@ package scheduler
 import (
 	"sync"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	framework "k8s.io/kube-scheduler/framework"
 
+	"lopsided/fleet/api"
 	"lopsided/fleet/gather"
 )
 
@@ -77,11 +79,22 @@ func (r *residents) without(info framework.NodeInfo, pod types.UID) *node {
 	return newNode(info.Node(), r.on(info, pod))
 }
 
+// with is the same with pods that are yet to come.
+func (r *residents) with(info framework.NodeInfo, pods []*v1.Pod) *node {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	there := r.on(info, "")
+	for _, pod := range pods {
+		there = append(there, resident{application: application(pod, r.profiles), domain: -1, nominated: true})
+	}
+	return newNode(info.Node(), there)
+}
+
 func (r *residents) on(info framework.NodeInfo, except types.UID) (there []resident) {
 	name := info.Node().Name
 	for _, i := range info.GetPods() {
 		pod := i.GetPod()
-		if pod.UID == except || isNodesOwn(pod) {
+		if pod.UID == except || api.IsNodesOwn(pod) {
 			continue
 		}
 		is := resident{application: application(pod, r.profiles), domain: annotatedDomain(pod)}

@@ -10,19 +10,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"lopsided/fleet/api"
 	"lopsided/fleet/gather"
-)
-
-// What a node says in its annotations.
-const (
-	// DomainsAnnotation is what applications may ask for in each memory domain, in cores: "8,8", or "7500m,8". Who
-	// publishes it leaves out what the node keeps for itself and its DaemonSets.
-	DomainsAnnotation = "fleet.lopsided/domains"
-	// PublishedAnnotation is when the domains were last looked at, as in RFC 3339.
-	PublishedAnnotation = "fleet.lopsided/published"
-	// PowerAnnotation is "off" while the machine is switched off by somebody who switches it on for pods that wait. Who
-	// does that removes it once the machine is on and has published again: until then its figures are old.
-	PowerAnnotation = "fleet.lopsided/power"
 )
 
 // published is what a node says of itself.
@@ -34,22 +23,22 @@ type published struct {
 }
 
 func read(n *v1.Node) published {
-	p := published{off: n.Annotations[PowerAnnotation] == "off"}
-	domains, found := n.Annotations[DomainsAnnotation]
+	p := published{off: n.Annotations[api.PowerAnnotation] == api.PowerOff}
+	domains, found := n.Annotations[api.DomainsAnnotation]
 	if !found {
 		p.wrong = "it has published no memory domains"
 		return p
 	}
-	at, err := time.Parse(time.RFC3339, n.Annotations[PublishedAnnotation])
+	at, err := time.Parse(time.RFC3339, n.Annotations[api.PublishedAnnotation])
 	if err != nil {
-		p.wrong = fmt.Sprintf("%s: %v", PublishedAnnotation, err)
+		p.wrong = fmt.Sprintf("%s: %v", api.PublishedAnnotation, err)
 		return p
 	}
 	p.at = at
 	for text := range strings.SplitSeq(domains, ",") {
 		cores, err := resource.ParseQuantity(text)
 		if err != nil || cores.Sign() <= 0 || cores.CmpInt64(1e6) > 0 {
-			p.wrong = fmt.Sprintf("%s: %q is no number of cores", DomainsAnnotation, text)
+			p.wrong = fmt.Sprintf("%s: %q is no number of cores", api.DomainsAnnotation, text)
 			p.capacity = nil
 			return p
 		}

@@ -3,6 +3,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -12,11 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	framework "k8s.io/kube-scheduler/framework"
 
+	"lopsided/fleet/api"
 	"lopsided/fleet/gather"
 )
 
 // offNodes are the nodes that are off and would have room for a pod, best first. Who switched them off switches one on
-// for a pod that is unschedulable, so where one of them is the best place, the pod stays unschedulable until it is on.
+// once a pod is nominated to it, so where one of them is the best place, the pod stays unschedulable until it is on.
 type offNodes struct {
 	gather *Gather
 	state  framework.CycleState // of the cycle; Filter may be given a copy in which preemption removed pods
@@ -30,13 +32,19 @@ type offNode struct {
 	fit  gather.Fit
 }
 
-func (g *Gather) offNodes(state framework.CycleState, a gather.Application, nodes []framework.NodeInfo) *offNodes {
+// offNodes counts the pods that wait for each of the nodes as being there, so that a burst of pods has as many machines
+// switched on as it needs.
+func (g *Gather) offNodes(state framework.CycleState, pod *v1.Pod, a gather.Application, nodes []framework.NodeInfo) *offNodes {
 	o := &offNodes{gather: g, state: state}
 	for _, info := range nodes {
-		if info.Node().Annotations[PowerAnnotation] != "off" {
+		if info.Node().Annotations[api.PowerAnnotation] != api.PowerOff {
 			continue
 		}
-		if fit := g.fit(g.residents.node(info), a); fit.Fits() {
+		n := g.residents.node(info)
+		if waiting := g.waitingFor(n.name, pod); len(waiting) > 0 {
+			n = g.residents.with(info, waiting)
+		}
+		if fit := g.fit(n, a); fit.Fits() {
 			o.found = append(o.found, offNode{info, fit})
 		}
 	}
@@ -50,6 +58,19 @@ func (g *Gather) offNodes(state framework.CycleState, a gather.Application, node
 		return strings.Compare(a.info.Node().Name, b.info.Node().Name)
 	})
 	return o
+}
+
+// waitingFor are the other pods that PostFilter nominated to the node, the oldest first.
+func (g *Gather) waitingFor(node string, pod *v1.Pod) (waiting []*v1.Pod) {
+	for _, other := range g.handle.NominatedPodsForNode(node) {
+		if is := other.GetPod(); is.UID != pod.UID {
+			waiting = append(waiting, is)
+		}
+	}
+	slices.SortFunc(waiting, func(a, b *v1.Pod) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(string(a.UID), string(b.UID)))
+	})
+	return waiting
 }
 
 // better names the node that is off and is a better place than this one, if there is one.

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	framework "k8s.io/kube-scheduler/framework"
 
+	"lopsided/fleet/api"
 	"lopsided/fleet/gather"
 )
 
@@ -38,6 +39,7 @@ type Gather struct {
 var (
 	_ framework.PreFilterPlugin   = &Gather{}
 	_ framework.FilterPlugin      = &Gather{}
+	_ framework.PostFilterPlugin  = &Gather{}
 	_ framework.PreScorePlugin    = &Gather{}
 	_ framework.ScorePlugin       = &Gather{}
 	_ framework.ReservePlugin     = &Gather{}
@@ -112,11 +114,11 @@ func (g *Gather) arrivalOf(state framework.CycleState) (*arrival, error) {
 // PreFilter reads what the pod asks for, and finds the nodes that are off.
 func (g *Gather) PreFilter(_ context.Context, state framework.CycleState, pod *v1.Pod, nodes []framework.NodeInfo) (*framework.PreFilterResult, *framework.Status) {
 	g.residents.begin(nodes)
-	if isNodesOwn(pod) {
+	if api.IsNodesOwn(pod) {
 		return nil, framework.NewStatus(framework.Skip)
 	}
 	a := &arrival{application: application(pod, g.residents.profiles)}
-	a.off = g.offNodes(state, a.application, nodes)
+	a.off = g.offNodes(state, pod, a.application, nodes)
 	state.Write(Name, a)
 	return nil, nil
 }
@@ -162,6 +164,21 @@ func (g *Gather) Filter(ctx context.Context, state framework.CycleState, pod *v1
 	return nil
 }
 
+// PostFilter comes when no node takes the pod. It nominates the pod to the best node that is off and that all filters take,
+// which is how the one who switches machines knows what to switch on. Where preemption made room it is not asked.
+func (g *Gather) PostFilter(ctx context.Context, state framework.CycleState, pod *v1.Pod, _ framework.NodeToStatusReader) (*framework.PostFilterResult, *framework.Status) {
+	a, err := g.arrivalOf(state)
+	if err != nil { // it is its node's own, or refused before PreFilter of this plugin
+		return nil, framework.NewStatus(framework.Unschedulable)
+	}
+	off := a.off.better(ctx, pod, gather.Fit{})
+	if off == "" {
+		return nil, framework.NewStatus(framework.Unschedulable)
+	}
+	nominated := &framework.NominatingInfo{NominatedNodeName: off, NominatingMode: framework.ModeOverride}
+	return &framework.PostFilterResult{NominatingInfo: nominated}, framework.NewStatus(framework.Success, fmt.Sprintf("node %s is to be switched on", off))
+}
+
 // PreScore asks the rule for the best node. Of equals it is the first by name, whatever order the nodes come in.
 func (g *Gather) PreScore(_ context.Context, state framework.CycleState, _ *v1.Pod, nodes []framework.NodeInfo) *framework.Status {
 	a, err := g.arrivalOf(state)
@@ -201,7 +218,7 @@ func (*Gather) ScoreExtensions() framework.ScoreExtensions { return nil }
 // Reserve chooses the domain among what the node has left now, and holds it. In a cycle of a pod group the snapshot does not
 // show the pods that were reserved before this one.
 func (g *Gather) Reserve(_ context.Context, state framework.CycleState, pod *v1.Pod, nodeName string) *framework.Status {
-	if isNodesOwn(pod) {
+	if api.IsNodesOwn(pod) {
 		return nil
 	}
 	a, err := g.arrivalOf(state)
@@ -242,7 +259,7 @@ func (g *Gather) PreBindPreFlight(_ context.Context, _ framework.CycleState, pod
 
 // PreBind writes the domain into the pod's annotation, or takes out the one of an earlier try.
 func (g *Gather) PreBind(ctx context.Context, _ framework.CycleState, pod *v1.Pod, _ string) *framework.Status {
-	if isNodesOwn(pod) {
+	if api.IsNodesOwn(pod) {
 		return nil
 	}
 	h := g.residents.held(pod.UID)
@@ -255,7 +272,7 @@ func (g *Gather) PreBind(ctx context.Context, _ framework.CycleState, pod *v1.Po
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid":         pod.UID, // another pod of the same name is refused
-		"annotations": map[string]any{DomainAnnotation: value},
+		"annotations": map[string]any{api.DomainAnnotation: value},
 	}})
 	if err != nil {
 		return framework.AsStatus(err)

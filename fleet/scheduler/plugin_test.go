@@ -4,6 +4,7 @@ package scheduler
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-base/metrics/legacyregistry"
 	framework "k8s.io/kube-scheduler/framework"
+
+	"lopsided/fleet/api"
 )
 
 // The worked example of the rule, one domain a node.
@@ -191,18 +194,18 @@ func TestRestartBeforeBinding(t *testing.T) {
 	c.add("a", "4,4")
 	c.wants(c.pod("fierce", "1", "30"), "a.0", "")
 	halfway := c.pod("halfway", "1", "30")
-	halfway.Annotations = map[string]string{DomainAnnotation: "0"}
+	halfway.Annotations = map[string]string{api.DomainAnnotation: "0"}
 	c.restart()
 	c.wants(halfway, "a.1", "")
 
 	c.add("c", "")
 	for _, wrong := range []string{"0", "garbage", "-1"} {
 		again := c.pod("not "+wrong, "8", "30")
-		again.Annotations = map[string]string{DomainAnnotation: wrong}
+		again.Annotations = map[string]string{api.DomainAnnotation: wrong}
 		c.wants(again, "c.", "") // the annotation is taken out
 	}
 	zeros := c.pod("zeros", "1", "0.05")
-	zeros.Annotations = map[string]string{DomainAnnotation: "00"}
+	zeros.Annotations = map[string]string{api.DomainAnnotation: "00"}
 	c.wants(zeros, "a.0", "")
 }
 
@@ -212,15 +215,15 @@ func TestNodesWithoutUsableDomains(t *testing.T) {
 		spoil func(*cluster)
 		event string
 	}{
-		{"nothing published", func(c *cluster) { c.annotate("a", DomainsAnnotation, "") }, "it has published no memory domains"},
-		{"no time", func(c *cluster) { c.annotate("a", PublishedAnnotation, "") }, "fleet.lopsided/published"},
-		{"no number", func(c *cluster) { c.annotate("a", DomainsAnnotation, "4,four") }, `fleet.lopsided/domains: "four" is no number of cores`},
-		{"no cores", func(c *cluster) { c.annotate("a", DomainsAnnotation, "4,0") }, `fleet.lopsided/domains: "0" is no number of cores`},
+		{"nothing published", func(c *cluster) { c.annotate("a", api.DomainsAnnotation, "") }, "it has published no memory domains"},
+		{"no time", func(c *cluster) { c.annotate("a", api.PublishedAnnotation, "") }, "fleet.lopsided/published"},
+		{"no number", func(c *cluster) { c.annotate("a", api.DomainsAnnotation, "4,four") }, `fleet.lopsided/domains: "four" is no number of cores`},
+		{"no cores", func(c *cluster) { c.annotate("a", api.DomainsAnnotation, "4,0") }, `fleet.lopsided/domains: "0" is no number of cores`},
 		{"old figures", func(c *cluster) {
-			c.annotate("a", PublishedAnnotation, c.clock.Add(-5*time.Minute-time.Second).Format(time.RFC3339))
+			c.annotate("a", api.PublishedAnnotation, c.clock.Add(-5*time.Minute-time.Second).Format(time.RFC3339))
 		}, "what it published is 5m1s old"},
 		{"a clock that is ahead", func(c *cluster) {
-			c.annotate("a", PublishedAnnotation, c.clock.Add(5*time.Minute+time.Second).Format(time.RFC3339))
+			c.annotate("a", api.PublishedAnnotation, c.clock.Add(5*time.Minute+time.Second).Format(time.RFC3339))
 		}, "what it published is dated 5m1s ahead"},
 	} {
 		t.Run(test.why, func(t *testing.T) {
@@ -254,7 +257,7 @@ func TestPodsWithoutDomain(t *testing.T) {
 	c.wants(c.pod("p", "2", "0.5"), "b.0", "")
 	c.wants(c.pod("q", "3", "0.05"), "b.1", "") // 2 of 4 cores are left in both of a
 	outside := c.pod("its domain is gone", "4", "0.5")
-	outside.Spec.NodeName, outside.Annotations = "b", map[string]string{DomainAnnotation: "2"}
+	outside.Spec.NodeName, outside.Annotations = "b", map[string]string{api.DomainAnnotation: "2"}
 	c.nodes["b"].add(outside)
 	c.wants(c.pod("r", "2", "0.05"), "a.0", "")
 	c.wants(c.pod("s", "2", "0.05"), "a.1", "")
@@ -314,7 +317,7 @@ func TestNominated(t *testing.T) {
 	}
 	with := c.snapshot["a"].copy()
 	calm := c.pod("nominated calm", "1", "0.05")
-	calm.Annotations = map[string]string{DomainAnnotation: "1"} // of an earlier try
+	calm.Annotations = map[string]string{api.DomainAnnotation: "1"} // of an earlier try
 	with.add(calm)
 	if status := c.gather.Filter(context.Background(), y.state, y.pod, with); !status.IsSuccess() {
 		t.Errorf("beside a nominated pod that goes to another domain: %v", status)
@@ -336,7 +339,7 @@ func TestMachinesThatAreOff(t *testing.T) {
 	c.power("off", false)
 	c.power("small", false)
 	c.clock = c.clock.Add(time.Hour) // machines that are off don't publish
-	c.annotate("a", PublishedAnnotation, c.clock.Format(time.RFC3339))
+	c.annotate("a", api.PublishedAnnotation, c.clock.Format(time.RFC3339))
 	c.wants(c.pod("moderate", "1", "0.5"), "a.0", "")
 	c.wants(c.pod("calm", "1", "0.05"), "a.0", "") // needs no machine
 	if c.asked != 0 {
@@ -347,15 +350,16 @@ func TestMachinesThatAreOff(t *testing.T) {
 	large := c.pod("large", "3", "30")
 	c.wants(large, "nowhere", "the pod waits for node off, which is off")
 
+	c.leave("large") // else node off is for that one
 	c.takes = func(pod *v1.Pod, n *v1.Node) bool { return n.Name != "small" }
 	c.wants(fierce, "nowhere", "the pod waits for node off, which is off")
 	c.takes = func(pod *v1.Pod, n *v1.Node) bool { return n.Name == "a" }
 	c.wants(fierce, "a.0", "") // no machine that is off would take it
 	c.takes = func(pod *v1.Pod, n *v1.Node) bool { return true }
 
-	c.annotate("off", PublishedAnnotation, c.clock.Format(time.RFC3339))
+	c.annotate("off", api.PublishedAnnotation, c.clock.Format(time.RFC3339))
 	c.power("off", true)
-	c.wants(large, "off.0", "")
+	c.wants(c.pod("large", "3", "30"), "off.0", "")
 }
 
 // The best machine that is off still has a pod, and another plugin does not take it; the next one is no better than what is on.
@@ -369,11 +373,49 @@ func TestSecondMachineThatIsOff(t *testing.T) {
 	c.wants(c.pod("fierce", "1", "30"), "off.0", "")
 	c.power("off", false)
 	c.power("off too", false)
-	c.wants(c.pod("other", "1", "0.05"), "nowhere", "another plugin") // which doesn't take a either, so nobody asks Gather
+	c.wants(c.pod("other", "1", "0.05"), "nowhere", "another plugin; node off is to be switched on") // a is not for it, so Filter is not asked
+	c.leave("other")
 	c.takes = func(*v1.Pod, *v1.Node) bool { return true }
 	c.wants(c.pod("calm", "1", "0.05"), "nowhere", "the pod waits for node off, which is off")
 	c.takes = func(_ *v1.Pod, n *v1.Node) bool { return n.Name != "off" }
 	c.wants(c.stored["calm"], "a.0", "")
+}
+
+// Each pod of a burst is nominated to a machine that has room for it besides those that wait for it already, and goes there
+// once it is on.
+func TestBurstForMachinesThatAreOff(t *testing.T) {
+	c := newCluster(t)
+	for _, name := range []string{"a", "b", "c"} {
+		c.add(name, "2,2")
+		c.power(name, false)
+	}
+	c.takes = func(pod *v1.Pod, n *v1.Node) bool { return n.Name != "b" || pod.Name != "p1" }
+	for n, node := range []string{"a", "a", "b", "b", "c"} {
+		pod := c.pod(fmt.Sprintf("p%d", n), "2", "intensive")
+		c.wants(pod, "nowhere", "node "+node+" is to be switched on")
+		c.wants(pod, "nowhere", "node "+node+" is to be switched on") // tried again, it does not count itself
+	}
+	c.wants(c.pod("large", "3", "?"), "nowhere", "another plugin")
+	if is := c.stored["large"].Status.NominatedNodeName; is != "" {
+		t.Errorf("a pod that fits into no domain is nominated to %s", is)
+	}
+	c.power("b", true)
+	c.wants(c.stored["p1"], "nowhere", "node a is to be switched on")
+	c.wants(c.stored["p3"], "b.0", "")
+	c.wants(c.stored["p2"], "b.1", "")
+}
+
+func TestNodesOwnPodsWakeNothing(t *testing.T) {
+	c := newCluster(t)
+	c.add("off", "2")
+	c.power("off", false)
+	yes := true
+	own := c.pod("own", "1", "?")
+	own.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Controller: &yes}}
+	c.wants(own, "nowhere", "another plugin")
+	if is := own.Status.NominatedNodeName; is != "" {
+		t.Errorf("is nominated to %s", is)
+	}
 }
 
 func TestHoldsCountAtOnce(t *testing.T) {

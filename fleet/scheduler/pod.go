@@ -10,19 +10,10 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	podresource "k8s.io/component-helpers/resource"
 
+	"lopsided/fleet/api"
 	"lopsided/fleet/gather"
-)
-
-const (
-	// DomainAnnotation of a pod is the memory domain it is to run in, counted from 0 in the order in which its node
-	// published them. The scheduler writes it before it binds the pod; the node's agent confines the pod to it.
-	DomainAnnotation = "fleet.lopsided/domain"
-	// IntensityLabel of a pod is its owner's word on its use of memory: very-low, moderate or intensive, or misses of the
-	// last-level cache per 1,000 instructions that were measured elsewhere, such as 0.4.
-	IntensityLabel = "fleet.lopsided/intensity"
 )
 
 // Profiles knows how intensively pods use memory.
@@ -31,14 +22,14 @@ type Profiles interface {
 	Intensity(*v1.Pod) (gather.Intensity, error)
 }
 
-// Declared are intensities that owners declared by IntensityLabel.
+// Declared are intensities that owners declared by the label api.IntensityLabel.
 type Declared struct{}
 
 var classes = map[string]gather.Class{"very-low": gather.VeryLow, "moderate": gather.Moderate, "intensive": gather.Intensive}
 
 // Intensity is that of the label.
 func (Declared) Intensity(pod *v1.Pod) (gather.Intensity, error) {
-	text, found := pod.Labels[IntensityLabel]
+	text, found := pod.Labels[api.IntensityLabel]
 	if !found {
 		return gather.Intensity{}, nil
 	}
@@ -47,7 +38,7 @@ func (Declared) Intensity(pod *v1.Pod) (gather.Intensity, error) {
 	}
 	mpki, err := resource.ParseQuantity(text)
 	if err != nil || mpki.Sign() < 0 || mpki.CmpInt64(1000) > 0 {
-		return gather.Intensity{}, fmt.Errorf("label %s: %q is neither very-low, moderate, intensive nor a number from 0 to 1000", IntensityLabel, text)
+		return gather.Intensity{}, fmt.Errorf("label %s: %q is neither very-low, moderate, intensive nor a number from 0 to 1000", api.IntensityLabel, text)
 	}
 	return gather.Intensity{MPMI: uint32(mpki.MilliValue()), Measured: time.Second}, nil
 }
@@ -71,16 +62,9 @@ func application(pod *v1.Pod, profiles Profiles) gather.Application {
 	}
 }
 
-// isNodesOwn says whether a pod belongs to its node, as those of a DaemonSet and static ones do. A node that has no
-// other pods is empty.
-func isNodesOwn(pod *v1.Pod) bool {
-	owner := metav1.GetControllerOf(pod)
-	return owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node")
-}
-
 // annotatedDomain is negative if the pod has none.
 func annotatedDomain(pod *v1.Pod) int {
-	domain, err := strconv.Atoi(pod.Annotations[DomainAnnotation])
+	domain, err := strconv.Atoi(pod.Annotations[api.DomainAnnotation])
 	if err != nil {
 		return -1
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 	framework "k8s.io/kube-scheduler/framework"
 
+	"lopsided/fleet/api"
 	"lopsided/fleet/gather"
 )
 
@@ -35,7 +36,7 @@ func TestDeclared(t *testing.T) {
 		{"unknown", gather.Intensity{}, true},
 		{"", gather.Intensity{}, true},
 	} {
-		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{IntensityLabel: test.label}}}
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{api.IntensityLabel: test.label}}}
 		is, err := Declared{}.Intensity(pod)
 		if is != test.is || (err != nil) != test.wrong {
 			t.Errorf("%q: %+v, %v", test.label, is, err)
@@ -85,13 +86,13 @@ func TestNodeChanged(t *testing.T) {
 		change func()
 		hint   framework.QueueingHint
 	}{
-		{"the same, later", func() { c.annotate("a", PublishedAnnotation, c.clock.Add(5*time.Minute).Format(time.RFC3339)) }, framework.QueueSkip},
+		{"the same, later", func() { c.annotate("a", api.PublishedAnnotation, c.clock.Add(5*time.Minute).Format(time.RFC3339)) }, framework.QueueSkip},
 		{"after a pause that made it stale", func() {
-			c.annotate("a", PublishedAnnotation, c.clock.Add(5*time.Minute+time.Second).Format(time.RFC3339))
+			c.annotate("a", api.PublishedAnnotation, c.clock.Add(5*time.Minute+time.Second).Format(time.RFC3339))
 		}, framework.Queue},
-		{"other domains", func() { c.annotate("a", DomainsAnnotation, "4,5") }, framework.Queue},
+		{"other domains", func() { c.annotate("a", api.DomainsAnnotation, "4,5") }, framework.Queue},
 		{"first domains", func() { before = &v1.Node{} }, framework.Queue},
-		{"off", func() { c.annotate("a", PowerAnnotation, "off") }, framework.Queue},
+		{"off", func() { c.annotate("a", api.PowerAnnotation, "off") }, framework.Queue},
 		{"something else", func() { c.annotate("a", "something.else", "x") }, framework.QueueSkip},
 	} {
 		c.add("a", "4,4")
@@ -101,7 +102,7 @@ func TestNodeChanged(t *testing.T) {
 			t.Errorf("%s: %v, %v", test.why, hint, err)
 		}
 	}
-	off := &v1.Node{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{PowerAnnotation: "off"}}}
+	off := &v1.Node{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{api.PowerAnnotation: "off"}}}
 	tainted := off.DeepCopy()
 	tainted.Spec.Taints = []v1.Taint{{Key: "reserved", Effect: v1.TaintEffectNoSchedule}}
 	for _, test := range []struct {
