@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package power
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"lopsided/fleet/api"
+)
+
+// publishedWithin is how old what a node has published may be for its machine to be switched off: where nothing publishes nobody would know when
+// it is back.
+const publishedWithin = 5 * time.Minute
+
+// cluster is what is looked at.
+type cluster struct {
+	nodes   []*v1.Node
+	pods    []*v1.Pod
+	volumes []*v1.PersistentVolume
+	busy    sets.Set[string] // nodes whose driver is at work: nothing is decided about them until it has ended
+	self    string           // the node on which the controller runs
+}
+
+// action is what to do about one node.
+type action struct {
+	node     *v1.Node
+	from, to record
+	ask      bool   // the driver, as from.State says; nothing is written then
+	why      string // for people
+	problem  error  // instead of all that
+}
+
+// machine is a node that has a driver.
+type machine struct {
+	record
+	node   *v1.Node
+	pod    string // one of those that count there, bound or nominated
+	ready  bool
+	wanted string // why it is to be on
+	busy   bool
+	pinned bool // never off
+}
+
+// decide says what to do now, of machines that need it. It looks at nothing but what it is given.
+func (c *Config) decide(is cluster, now time.Time) (actions []action) {
+	machines, actions := c.look(is)
+	c.wake(machines)
+	offs, ons := 0, 0 // ordered within idleFor
+	for _, m := range machines {
+		offs += m.ordered(m.OrderedOff, now, c.IdleFor)
+		ons += m.ordered(m.OrderedOn, now, c.IdleFor)
+	}
+	step := func(m *machine, to state, why string, arguments ...any) {
+		a := action{node: m.node, from: m.record, to: *m.to(to, now), why: fmt.Sprintf(why, arguments...)}
+		m.record = a.to
+		actions = append(actions, a)
+	}
+	ask := func(m *machine) { actions = append(actions, action{node: m.node, from: m.record, ask: true}) }
+	for _, m := range machines {
+		if m.busy {
+			continue
+		}
+		long := now.Sub(m.Since)
+		switch m.State {
+		case on, idle:
+			if lively := m.lively(now); lively && m.State == on {
+				step(m, idle, "no pods")
+			} else if !lively && m.State == idle {
+				step(m, on, "in use, or not ready")
+			}
+		case cordoned:
+			if m.wanted != "" {
+				step(m, on, "stays on: %s", m.wanted)
+			} else if long >= c.Settle && offs < c.MaxSwitches {
+				offs++
+				step(m, switchingOff, "no pods for %v", c.IdleFor)
+			}
+		case switchingOff:
+			if m.wanted != "" {
+				step(m, off, "to be switched on again: %s", m.wanted)
+			} else if !m.ready {
+				step(m, off, "its kubelet does not answer any more")
+			} else {
+				ask(m)
+			}
+		case off:
+			if m.wanted != "" && long >= c.MinOff && ons < c.MaxSwitches {
+				ons++
+				step(m, switchingOn, "%s", m.wanted)
+			}
+		case switchingOn:
+			if m.back() {
+				step(m, on, "ready, and has published")
+			} else if long >= c.WakeWithin {
+				step(m, failed, "not back %v after it was switched on: it stays cordoned, and comes back by itself once it is ready and publishes", c.WakeWithin)
+			} else {
+				ask(m)
+			}
+		case failed:
+			if m.back() {
+				step(m, on, "ready, and has published")
+			}
+		}
+	}
+	c.cordon(machines, is, now, offs, step)
+	return actions
+}
+
+// look finds the machines, by name, and complains of records that say nothing.
+func (c *Config) look(is cluster) (machines []*machine, complaints []action) {
+	at := map[string]string{}
+	for _, pod := range is.pods {
+		if !counts(pod) {
+			continue
+		}
+		if node := cmp.Or(pod.Spec.NodeName, pod.Status.NominatedNodeName); node != "" {
+			at[node] = pod.Namespace + "/" + pod.Name
+		}
+	}
+	for _, n := range is.nodes {
+		r, err := read(n)
+		if c.machine(n.Name) == nil {
+			if err == nil && !r.State.isOff() {
+				continue
+			}
+			err = fmt.Errorf("annotation %s: %s, but the configuration names no machine of this node: add it, or switch it on, uncordon it and remove the annotations %s and %s",
+				StateAnnotation, r.State, StateAnnotation, api.PowerAnnotation)
+		}
+		if err != nil {
+			complaints = append(complaints, action{node: n, problem: err})
+			continue
+		}
+		machines = append(machines, &machine{
+			record: r, node: n, pod: at[n.Name], ready: isReady(n), busy: is.busy.Has(n.Name), pinned: n.Name == is.self || isControlPlane(n),
+		})
+	}
+	slices.SortFunc(machines, func(a, b *machine) int { return strings.Compare(a.node.Name, b.node.Name) })
+	return machines, complaints
+}
+
+// wake notes which machines that are off are to be on, and why.
+func (c *Config) wake(machines []*machine) {
+	missing := c.MinOn
+	for _, m := range machines {
+		switch {
+		case m.State == switchingOn || m.takesPods():
+			missing--
+		case !m.State.isOff():
+		case m.pinned:
+			m.wanted = "it is the control plane's or the controller's own"
+		case m.pod != "":
+			m.wanted = "pod " + m.pod
+		case !m.node.Spec.Unschedulable:
+			m.wanted = "its node was uncordoned"
+		}
+		if m.wanted != "" {
+			missing--
+		}
+	}
+	for _, s := range []state{cordoned, off, switchingOff} {
+		for _, m := range machines {
+			if missing > 0 && m.State == s && m.wanted == "" {
+				m.wanted = fmt.Sprintf("%d machines are to be on", c.MinOn)
+				missing--
+			}
+		}
+	}
+}
+
+// cordon takes machines that have been idle for long out of use, the longest first.
+func (c *Config) cordon(machines []*machine, is cluster, now time.Time, offs int, step func(*machine, state, string, ...any)) {
+	taking := 0
+	var candidates []*machine
+	for _, m := range machines {
+		if m.takesPods() {
+			taking++
+		}
+		if m.State == cordoned {
+			offs++
+		}
+		if m.State == idle && now.Sub(m.Since) >= c.IdleFor && !m.busy {
+			candidates = append(candidates, m)
+		}
+	}
+	slices.SortStableFunc(candidates, func(a, b *machine) int { return a.Since.Compare(b.Since) })
+	for _, m := range candidates {
+		if taking <= c.MinOn || offs >= c.MaxSwitches {
+			return
+		}
+		if hasVolume(m.node, is) {
+			continue
+		}
+		step(m, cordoned, "no pods for %v", c.IdleFor)
+		taking--
+		offs++
+	}
+}
+
+// ordered is 1 if that was within so long.
+func (m *machine) ordered(at, now time.Time, within time.Duration) int {
+	if !at.IsZero() && now.Sub(at) < within {
+		return 1
+	}
+	return 0
+}
+
+// takesPods says whether it counts as one that is on.
+func (m *machine) takesPods() bool {
+	return (m.State == on || m.State == idle) && m.ready && !m.node.Spec.Unschedulable && !isControlPlane(m.node)
+}
+
+// lively says whether a machine that is on is well, not in use, and nobody's but the controller's.
+func (m *machine) lively(now time.Time) bool {
+	return m.takesPods() && !m.pinned && m.pod == "" && now.Sub(published(m.node)).Abs() <= publishedWithin
+}
+
+// back says whether it has come on since it was switched on.
+func (m *machine) back() bool {
+	return m.ready && published(m.node).After(m.Since)
+}
+
+// counts says whether a node with this pod is in use, or is to be.
+func counts(pod *v1.Pod) bool {
+	return pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed && !api.IsNodesOwn(pod)
+}
+
+// published is the zero time if there is none.
+func published(n *v1.Node) time.Time {
+	at, err := time.Parse(time.RFC3339, n.Annotations[api.PublishedAnnotation])
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+func isReady(n *v1.Node) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c v1.NodeCondition) bool {
+		return c.Type == v1.NodeReady && c.Status == v1.ConditionTrue
+	})
+}
+
+func isControlPlane(n *v1.Node) bool {
+	_, is := n.Labels["node-role.kubernetes.io/control-plane"]
+	_, was := n.Labels["node-role.kubernetes.io/master"]
+	return is || was
+}
+
+// hasVolume says whether a claim is bound to a volume that is on this node alone, as local volumes are.
+func hasVolume(n *v1.Node, is cluster) bool {
+	return slices.ContainsFunc(is.volumes, func(v *v1.PersistentVolume) bool {
+		if v.Status.Phase != v1.VolumeBound || v.Spec.NodeAffinity == nil || v.Spec.NodeAffinity.Required == nil {
+			return false
+		}
+		on := nodeaffinity.NewLazyErrorNodeSelector(v.Spec.NodeAffinity.Required)
+		// Terms that can't be read match nothing; a volume that no node can reach keeps none on.
+		if here, _ := on.Match(n); !here {
+			return false
+		}
+		return !slices.ContainsFunc(is.nodes, func(other *v1.Node) bool {
+			there, _ := on.Match(other)
+			return there && other.Name != n.Name
+		})
+	})
+}
