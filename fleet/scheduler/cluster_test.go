@@ -21,6 +21,8 @@ import (
 	"k8s.io/client-go/informers"
 	clientset "k8s.io/client-go/kubernetes"
 	core "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	framework "k8s.io/kube-scheduler/framework"
 
@@ -42,12 +44,16 @@ type cluster struct {
 	stored   map[string]*v1.Pod           // by name, what the API server has
 	takes    func(*v1.Pod, *v1.Node) bool // another plugin's filter
 	asked    int                          // how often the plugin asked that itself
+	profiles cache.Indexer
+
+	kubeConfig *rest.Config
 }
 
 func newCluster(t testing.TB) *cluster {
 	c := &cluster{
 		t: t, clock: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC), nodes: map[string]*nodeInfo{}, stored: map[string]*v1.Pod{},
 		recorder: events.NewFakeRecorder(1000), takes: func(*v1.Pod, *v1.Node) bool { return true },
+		profiles: cache.NewIndexer(cache.MetaNamespaceKeyFunc, profileIndexers),
 	}
 	c.restart()
 	return c
@@ -57,17 +63,19 @@ func newCluster(t testing.TB) *cluster {
 func (c *cluster) restart() {
 	args := &GatherArgs{}
 	args.setDefaults()
-	made, err := New(context.Background(), args, c)
+	made, err := newGather(args, c)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.gather = made.(*Gather)
+	c.gather = made
 	c.gather.now = func() time.Time { return c.clock }
+	c.gather.residents.profiles.indexer = c.profiles
 }
 
 func (c *cluster) SharedInformerFactory() informers.SharedInformerFactory {
 	return informers.NewSharedInformerFactory(nil, 0)
 }
+func (c *cluster) KubeConfig() *rest.Config                     { return c.kubeConfig }
 func (c *cluster) EventRecorder() events.EventRecorderLogger    { return c.recorder }
 func (c *cluster) ClientSet() clientset.Interface               { return fakeClient{c: c} }
 func (c *cluster) SnapshotSharedLister() framework.SharedLister { return lister{c: c} }

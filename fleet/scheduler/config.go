@@ -19,6 +19,9 @@ type GatherArgs struct {
 	// StaleAfter is how old what a node published may be, and how far its clock may differ. 5m if it is not set. Nodes
 	// should publish at least twice as often.
 	StaleAfter metav1.Duration `json:"staleAfter"`
+
+	// ProfileStaleAfter is the same for an IntensityProfile. 720h, which is 30 days, if it is not set.
+	ProfileStaleAfter metav1.Duration `json:"profileStaleAfter"`
 }
 
 // DeepCopyObject copies the args.
@@ -31,11 +34,17 @@ func (a *GatherArgs) setDefaults() {
 	if a.StaleAfter.Duration == 0 {
 		a.StaleAfter.Duration = 5 * time.Minute
 	}
+	if a.ProfileStaleAfter.Duration == 0 {
+		a.ProfileStaleAfter.Duration = 720 * time.Hour
+	}
 }
 
 func (a *GatherArgs) validate() error {
 	if a.StaleAfter.Duration < time.Second {
 		return fmt.Errorf("staleAfter: %v: nodes can't publish that often, 1s is the least", a.StaleAfter.Duration)
+	}
+	if a.ProfileStaleAfter.Duration < time.Second {
+		return fmt.Errorf("profileStaleAfter: %v: 1s is the least", a.ProfileStaleAfter.Duration)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ package scheduler
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	configv1 "k8s.io/kube-scheduler/config/v1"
+
+	"lopsided/fleet/gather"
 )
 
 // decode reads a configuration as kube-scheduler does: strictly, the args by the scheme, which then fills in defaults.
@@ -33,6 +36,9 @@ func decode(t *testing.T, args string) (runtime.Object, error) {
 }
 
 func TestArgs(t *testing.T) {
+	server := &profileServer{status: http.StatusNotFound}
+	c := newCluster(t)
+	c.kubeConfig = server.start(t)
 	for _, test := range []struct {
 		args       string
 		staleAfter time.Duration
@@ -44,12 +50,13 @@ func TestArgs(t *testing.T) {
 		{"{staleAfter: 999ms}", 0, "staleAfter: 999ms"},
 		{"{staleAfter: -5m}", 0, "staleAfter: -5m0s"},
 		{"{staleAfter: soon}", 0, "soon"},
+		{"{profileStaleAfter: 999ms}", 0, "profileStaleAfter: 999ms"},
 		{"{stale: 5m}", 0, `unknown field "stale"`},
 	} {
 		args, err := decode(t, test.args)
 		var plugin any
 		if err == nil {
-			plugin, err = New(context.Background(), args, newCluster(t))
+			plugin, err = New(context.Background(), args, c)
 		}
 		switch {
 		case test.refused != "":
@@ -59,12 +66,16 @@ func TestArgs(t *testing.T) {
 		case err != nil:
 			t.Errorf("%s: %v", test.args, err)
 		default:
-			if is := plugin.(*Gather).staleAfter; is != test.staleAfter {
-				t.Errorf("%s: %v, not %v", test.args, is, test.staleAfter)
+			g := plugin.(*Gather)
+			if g.staleAfter != test.staleAfter || g.residents.profiles.staleAfter != 720*time.Hour {
+				t.Errorf("%s: %v, not %v, and %v", test.args, g.staleAfter, test.staleAfter, g.residents.profiles.staleAfter)
+			}
+			if is, err := g.residents.profiles.intensity(c.pod("p", "1", "?")); is != (gather.Intensity{}) || err != nil {
+				t.Errorf("no profiles are defined: %+v, %v", is, err)
 			}
 		}
 	}
-	if _, err := New(context.Background(), &runtime.Unknown{}, newCluster(t)); err == nil || !strings.Contains(err.Error(), "AddToScheme") {
+	if _, err := New(context.Background(), &runtime.Unknown{}, c); err == nil || !strings.Contains(err.Error(), "AddToScheme") {
 		t.Errorf("args that the scheme doesn't know: %v", err)
 	}
 }

@@ -26,7 +26,7 @@ type hold struct {
 // residents knows the domains of pods: from holds, and of those without one from their annotations.
 // Any number of goroutines may use it.
 type residents struct {
-	profiles Profiles
+	profiles *profiles
 
 	mutex  sync.Mutex
 	holds  map[types.UID]*hold
@@ -42,7 +42,7 @@ type made struct {
 	node       *node
 }
 
-func newResidents(profiles Profiles) *residents {
+func newResidents(profiles *profiles) *residents {
 	return &residents{profiles: profiles, holds: map[types.UID]*hold{}, unseen: map[types.UID]*hold{}, nodes: map[string]made{}}
 }
 
@@ -57,6 +57,13 @@ func (r *residents) begin(nodes []framework.NodeInfo) {
 	if len(r.nodes) > len(nodes) { // some are gone
 		clear(r.nodes)
 	}
+}
+
+// profilesChanged drops what was made of nodes.
+func (r *residents) profilesChanged() {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	clear(r.nodes)
 }
 
 // node is what a NodeInfo shows, and the pods that were given a hold there since.

@@ -48,26 +48,32 @@ var (
 	_ framework.EnqueueExtensions = &Gather{}
 )
 
-// New makes the plugin from *GatherArgs. Intensities are those that owners declared.
-func New(_ context.Context, args runtime.Object, handle framework.Handle) (framework.Plugin, error) {
-	given, ok := args.(*GatherArgs)
-	if !ok {
-		return nil, fmt.Errorf("plugin %s: its args are a %T, not *GatherArgs: use AddToScheme", Name, args)
+// New makes the plugin from *GatherArgs. Intensities are those that owners declared by a label, or else those of profiles.
+func New(ctx context.Context, args runtime.Object, handle framework.Handle) (framework.Plugin, error) {
+	g, err := newGather(args, handle)
+	if err == nil {
+		g.residents.profiles.indexer, err = watchProfiles(ctx, handle.KubeConfig(), g.residents.profilesChanged)
 	}
-	if err := given.validate(); err != nil {
-		return nil, fmt.Errorf("plugin %s: args: %w", Name, err)
-	}
-	g := &Gather{
-		handle:     handle,
-		staleAfter: given.StaleAfter.Duration,
-		now:        time.Now,
-		residents:  newResidents(Declared{}),
-	}
-	pods := handle.SharedInformerFactory().Core().V1().Pods().Informer()
-	if _, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: g.replace, DeleteFunc: g.forget}); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
 	return g, nil
+}
+
+// newGather makes one that lacks its profiles.
+func newGather(args runtime.Object, handle framework.Handle) (*Gather, error) {
+	given, ok := args.(*GatherArgs)
+	if !ok {
+		return nil, fmt.Errorf("its args are a %T, not *GatherArgs: use AddToScheme", args)
+	}
+	if err := given.validate(); err != nil {
+		return nil, fmt.Errorf("args: %w", err)
+	}
+	g := &Gather{handle: handle, staleAfter: given.StaleAfter.Duration, now: time.Now}
+	g.residents = newResidents(&profiles{staleAfter: given.ProfileStaleAfter.Duration, now: func() time.Time { return g.now() }})
+	pods := handle.SharedInformerFactory().Core().V1().Pods().Informer()
+	_, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: g.replace, DeleteFunc: g.forget})
+	return g, err
 }
 
 // Name of the plugin.
@@ -290,7 +296,7 @@ func (g *Gather) PostBind(_ context.Context, _ framework.CycleState, pod *v1.Pod
 	say := func(kind, reason, format string, arguments ...any) {
 		g.handle.EventRecorder().Eventf(pod, nil, kind, reason, "Placing", format, arguments...)
 	}
-	if _, err := g.residents.profiles.Intensity(pod); err != nil {
+	if _, err := g.residents.profiles.intensity(pod); err != nil {
 		say(v1.EventTypeWarning, "IntensityUnknown", "Counts as intensive: %v", err)
 	}
 	if h.domain < 0 {

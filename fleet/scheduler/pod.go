@@ -16,29 +16,16 @@ import (
 	"lopsided/fleet/gather"
 )
 
-// Profiles knows how intensively pods use memory.
-type Profiles interface {
-	// Intensity is the zero value for what is not known, which counts as intensive. An error says why it is not.
-	Intensity(*v1.Pod) (gather.Intensity, error)
-}
-
-// Declared are intensities that owners declared by the label api.IntensityLabel.
-type Declared struct{}
-
 var classes = map[string]gather.Class{"very-low": gather.VeryLow, "moderate": gather.Moderate, "intensive": gather.Intensive}
 
-// Intensity is that of the label.
-func (Declared) Intensity(pod *v1.Pod) (gather.Intensity, error) {
-	text, found := pod.Labels[api.IntensityLabel]
-	if !found {
-		return gather.Intensity{}, nil
-	}
+// parseIntensity reads what a label or a profile says.
+func parseIntensity(text string) (gather.Intensity, error) {
 	if class, found := classes[text]; found {
 		return gather.Intensity{Declared: class}, nil
 	}
 	mpki, err := resource.ParseQuantity(text)
 	if err != nil || mpki.Sign() < 0 || mpki.CmpInt64(1000) > 0 {
-		return gather.Intensity{}, fmt.Errorf("label %s: %q is neither very-low, moderate, intensive nor a number from 0 to 1000", api.IntensityLabel, text)
+		return gather.Intensity{}, fmt.Errorf("%q is neither very-low, moderate, intensive nor a number from 0 to 1000", text)
 	}
 	return gather.Intensity{MPMI: uint32(mpki.MilliValue()), Measured: time.Second}, nil
 }
@@ -47,11 +34,8 @@ func (Declared) Intensity(pod *v1.Pod) (gather.Intensity, error) {
 var assumed = v1.ResourceList{v1.ResourceCPU: resource.MustParse("100m")}
 
 // application is what the rule sees of a pod.
-func application(pod *v1.Pod, profiles Profiles) gather.Application {
-	intensity, err := profiles.Intensity(pod)
-	if err != nil {
-		intensity = gather.Intensity{}
-	}
+func application(pod *v1.Pod, profiles *profiles) gather.Application {
+	intensity, _ := profiles.intensity(pod) // PostBind says what is wrong
 	asked := podresource.PodRequests(pod, podresource.PodResourcesOptions{
 		UseStatusResources:          true,
 		NonMissingContainerRequests: assumed,

@@ -37,12 +37,12 @@ func TestDeclared(t *testing.T) {
 		{"", gather.Intensity{}, true},
 	} {
 		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{api.IntensityLabel: test.label}}}
-		is, err := Declared{}.Intensity(pod)
+		is, err := (&profiles{}).intensity(pod)
 		if is != test.is || (err != nil) != test.wrong {
 			t.Errorf("%q: %+v, %v", test.label, is, err)
 		}
 	}
-	if is, err := (Declared{}).Intensity(&v1.Pod{}); is != (gather.Intensity{}) || err != nil {
+	if is, err := (&profiles{}).intensity(&v1.Pod{}); is != (gather.Intensity{}) || err != nil {
 		t.Errorf("no label: %+v, %v", is, err)
 	}
 }
@@ -55,6 +55,7 @@ func TestWhatPodsAskFor(t *testing.T) {
 		return v1.Container{Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse(cores)}}}
 	}
 	always := v1.ContainerRestartPolicyAlways
+	declared := metav1.ObjectMeta{Labels: map[string]string{api.IntensityLabel: "moderate"}}
 	sidecar := asks("200m")
 	sidecar.RestartPolicy = &always
 	for _, test := range []struct {
@@ -70,7 +71,7 @@ func TestWhatPodsAskFor(t *testing.T) {
 		{"overhead", v1.PodSpec{Containers: []v1.Container{asks("1")}, Overhead: v1.ResourceList{v1.ResourceCPU: resource.MustParse("250m")}}, 1250},
 		{"more than anybody has", v1.PodSpec{Containers: []v1.Container{asks("10000000")}}, 1<<32 - 1},
 	} {
-		if is := application(&v1.Pod{Spec: test.spec}, Declared{}).MilliCPU; is != test.asks {
+		if is := application(&v1.Pod{Spec: test.spec, ObjectMeta: declared}, &profiles{}).MilliCPU; is != test.asks {
 			t.Errorf("%s: %d, not %d", test.why, is, test.asks)
 		}
 	}
