@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# fleet-cluster.sh: builds gather-scheduler and the API server of Kubernetes, starts both with etcd on loopback, adds two nodes without machines, and has
-# pods placed on them. Fails unless they go where the rule puts them. The first build takes minutes. All that runs ends with the script.
+# fleet-cluster.sh: builds gather-scheduler, gather-power and the API server of Kubernetes, starts them with etcd on loopback, with the rights that
+# fleet/manifests/ gives them, adds nodes without machines, and has pods placed on them, one of them on a node that was switched off. Fails unless they go
+# where the rule puts them. The first build takes minutes. All that runs ends with the script.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/need.sh cc go etcd curl openssl
 go=$(scripts/go.sh)
 bin=$PWD/target/fleet
-(cd fleet/cmd && CGO_ENABLED=1 "$go" build -trimpath -o "$bin/" ./gather-scheduler k8s.io/kubernetes/cmd/kube-apiserver)
+(cd fleet/cmd && CGO_ENABLED=1 "$go" build -trimpath -o "$bin/" ./gather-scheduler ./gather-power k8s.io/kubernetes/cmd/kube-apiserver)
 
 place=$(mktemp -d)
 started=()
@@ -45,11 +46,44 @@ within() {
 api() { curl -sSf --cacert "$place/apiserver.crt" -H "Authorization: Bearer $token" "$server$1" "${@:2}"; }
 create() { api "$1" -H 'Content-Type: application/yaml' --data-binary @- >/dev/null; }
 
+# apply FILE: creates all objects of a manifest, where each kind belongs.
+apply() {
+  local object objects kind
+  objects=$(mktemp -d -p "$place")
+  csplit -s -z -f "$objects/" "$1" '/^---$/' '{*}'
+  for object in "$objects"/*; do
+    kind=$(sed -n 's/^kind: //p' "$object")
+    case $kind in
+      CustomResourceDefinition) kind=apis/apiextensions.k8s.io/v1/customresourcedefinitions ;;
+      ClusterRole | ClusterRoleBinding) kind=apis/rbac.authorization.k8s.io/v1/${kind,,}s ;;
+      Role | RoleBinding) kind=apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/${kind,,}s ;;
+      Deployment) kind=apis/apps/v1/namespaces/kube-system/deployments ;;
+      *) kind=api/v1/namespaces/kube-system/${kind,,}s ;;
+    esac
+    sed '/^---$/d' "$object" | create "/$kind?fieldValidation=Strict"
+  done
+}
+
+# kubeconfig NAME: of that account.
+kubeconfig() {
+  cat >"$place/$1.kubeconfig" <<EOF
+apiVersion: v1
+kind: Config
+clusters: [{name: fleet, cluster: {server: "$server", certificate-authority: "$place/apiserver.crt"}}]
+users: [{name: $1, user: {token: "$token-$1"}}]
+contexts: [{name: fleet, context: {cluster: fleet, user: $1}}]
+current-context: fleet
+EOF
+}
+
 while p=$((20000 + SRANDOM % 10000)) && in_use $p $((p + 1)) $((p + 2)); do :; done
 etcd=http://127.0.0.1:$p peers=http://127.0.0.1:$((p + 1)) api_port=$((p + 2))
 server=https://127.0.0.1:$api_port
 token=$(openssl rand -hex 16)
 echo "$token,admin,admin,system:masters" >"$place/tokens"
+for account in gather-scheduler gather-power; do
+  echo "$token-$account,system:serviceaccount:kube-system:$account,$account,\"system:serviceaccounts,system:serviceaccounts:kube-system\"" >>"$place/tokens"
+done
 openssl genrsa -out "$place/key" 2048 2>/dev/null
 start etcd etcd --data-dir "$place/etcd" --listen-client-urls "$etcd" --advertise-client-urls "$etcd" --listen-peer-urls "$peers" \
   --initial-advertise-peer-urls "$peers" --initial-cluster "default=$peers"
@@ -60,49 +94,58 @@ start apiserver "$bin/kube-apiserver" --etcd-servers "$etcd" --bind-address 127.
 within 120 api /readyz
 within 30 api /api/v1/namespaces/default
 
-cat >"$place/kubeconfig" <<EOF
-apiVersion: v1
-kind: Config
-clusters: [{name: fleet, cluster: {server: "$server", certificate-authority: "$place/apiserver.crt"}}]
-users: [{name: admin, user: {token: "$token"}}]
-contexts: [{name: fleet, context: {cluster: fleet, user: admin}}]
-current-context: fleet
-EOF
-for node in a b; do
+within 30 api /api/v1/namespaces/kube-system
+for manifest in fleet/manifests/*.yaml; do apply "$manifest"; done
+within 30 api /apis/fleet.lopsided/v1alpha1/intensityprofiles
+kubeconfig gather-scheduler
+kubeconfig gather-power
+
+# node NAME DOMAINS CORES
+node() {
   create /api/v1/nodes <<EOF
 apiVersion: v1
 kind: Node
 metadata:
-  name: $node
-  annotations: {fleet.lopsided/domains: "4,4", fleet.lopsided/published: "$(date -u +%FT%TZ)"}
+  name: $1
+  annotations: {fleet.lopsided/domains: "$2", fleet.lopsided/published: "$(date -u +%FT%TZ)"}
 status:
-  allocatable: {cpu: "8", memory: 16Gi, pods: "110"}
-  capacity: {cpu: "8", memory: 16Gi, pods: "110"}
+  allocatable: {cpu: "$3", memory: 16Gi, pods: "110"}
+  capacity: {cpu: "$3", memory: 16Gi, pods: "110"}
+  conditions: [{type: Ready, status: "True"}]
 EOF
-done
+}
+node a 4,4 8
+node b 4,4 8
 {
   cat fleet/cmd/gather-scheduler/config.yaml
-  echo "clientConnection: {kubeconfig: $place/kubeconfig}"
+  echo "clientConnection: {kubeconfig: $place/gather-scheduler.kubeconfig}"
 } >"$place/config.yaml"
-scheduler() { start scheduler "$bin/gather-scheduler" --config "$place/config.yaml" --secure-port 0 --leader-elect=false; }
+scheduler() { start scheduler "$bin/gather-scheduler" --config "$place/config.yaml" --secure-port 0; }
 scheduler
 
-# pod NAME INTENSITY PLACE: has a pod of one core placed, and says where it is.
+# pod NAME INTENSITY CORES: without an intensity it says nothing.
 pod() {
+  local labels=''
+  [ -z "$2" ] || labels="fleet.lopsided/intensity: \"$2\""
   create /api/v1/namespaces/default/pods <<EOF
 apiVersion: v1
 kind: Pod
-metadata: {name: $1, labels: {fleet.lopsided/intensity: "$2"}}
+metadata: {name: $1, labels: {$labels}}
 spec:
   schedulerName: gather-scheduler
-  containers: [{name: main, image: none, resources: {requests: {cpu: 1}}}]
+  containers: [{name: main, image: none, resources: {requests: {cpu: $3}}}]
 EOF
+}
+
+# goes NAME PLACE: waits until it is placed, and says where it is.
+goes() {
   within 60 placed "$1"
   local went
   went=$(placed "$1")
-  printf '%-10s %10s   %s\n' "$1" "$2" "$went"
-  [ "$went" = "$3" ] || { echo "fleet-cluster.sh: $1 was to go to $3" >&2; exit 1; }
+  printf '%-10s %s\n' "$1" "$went"
+  [ "$went" = "$2" ] || { echo "fleet-cluster.sh: $1 was to go to $2" >&2; exit 1; }
 }
+
 # Node and domain, once it is bound.
 placed() {
   api "/api/v1/namespaces/default/pods/$1" >"$place/pod"
@@ -111,11 +154,64 @@ placed() {
   [ -n "$node" ] && echo "$node.$(sed -n 's|.*"fleet.lopsided/domain": "\(.*\)".*|\1|p' "$place/pod")"
 }
 
-echo 'pod         intensity   node.domain'
-pod fierce 30 a.0
-pod moderate 0.5 a.1
-pod calm 0.05 a.0
-{ kill -9 "${started[-1]}" && wait "${started[-1]}"; } 2>/dev/null || true
-unset 'started[-1]'
-scheduler
-pod second 0.5 a.1 # the new scheduler knows who is where: else fierce counts in both domains of a, and b is next
+# restart COMMAND...: after kill -9 of what was started last.
+restart() {
+  { kill -9 "${started[-1]}" && wait "${started[-1]}"; } 2>/dev/null || true
+  unset 'started[-1]'
+  "$@"
+}
+
+echo 'pod        node.domain'
+pod fierce 30 1
+goes fierce a.0
+pod moderate 0.5 1
+goes moderate a.1
+pod calm 0.05 1
+goes calm a.0
+restart scheduler
+# The new scheduler, once the lease of the other one has run out, knows who is where: else fierce counts in both domains of a, and b is next.
+pod second 0.5 1
+goes second a.1
+create /apis/fleet.lopsided/v1alpha1/namespaces/default/intensityprofiles <<EOF
+apiVersion: fleet.lopsided/v1alpha1
+kind: IntensityProfile
+metadata: {name: profiled}
+spec: {owner: {kind: Pod, name: profiled}, image: none, intensity: "0.05", source: this script, measuredAt: "$(date -u +%FT%TZ)"}
+EOF
+pod profiled '' 1
+goes profiled a.0 # as unknown it would count as intensive, and go to b
+
+# Node c alone has a domain for a large pod. It is empty, so its machine goes off.
+cat >"$place/power.yaml" <<EOF
+{idleFor: 1s, settle: 1s, minOff: 1s, minOn: 0, machines: [
+  {nodes: c, off: {command: [sh, -c, "echo off {node} >>$place/switched"]}, on: {command: [sh, -c, "echo on {node} >>$place/switched"]}}]}
+EOF
+power() { start power "$bin/gather-power" --config "$place/power.yaml" --kubeconfig "$place/gather-power.kubeconfig"; }
+# has PATH TEXT: whether an answer has it.
+has() {
+  api "$1" >"$place/answer" || exit 1
+  grep -qF "$2" "$place/answer"
+}
+c_has() { has /api/v1/nodes/c "$1"; }
+node c 8 8
+power
+within 60 c_has '{\"state\":\"off\",'
+grep -qx 'off c' "$place/switched"
+restart power
+pod large 0.05 6
+within 60 grep -qx 'on c' "$place/switched"
+c_has '"fleet.lopsided/power": "off"'
+# The machine is back once its agent has published.
+back() {
+  api /api/v1/nodes/c -X PATCH -H 'Content-Type: application/merge-patch+json' \
+    --data "{\"metadata\": {\"annotations\": {\"fleet.lopsided/published\": \"$(date -u +%FT%TZ)\"}}}"
+  ! c_has '"fleet.lopsided/power": "off"'
+}
+within 60 back
+goes large c.0
+! c_has '"unschedulable"' || { echo 'fleet-cluster.sh: c stays cordoned' >&2; exit 1; }
+within 30 has /apis/events.k8s.io/v1/namespaces/default/events '"note": "switching-on: pod default/large"'
+if grep -i forbidden "$place"/{scheduler,power}.log; then
+  echo 'fleet-cluster.sh: fleet/manifests lacks a right' >&2
+  exit 1
+fi
