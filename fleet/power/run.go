@@ -88,5 +88,13 @@ func (c *Controller) Run(ctx context.Context) {
 		case o := <-c.ended:
 			c.end(ctx, o)
 		}
+		for more := true; more; {
+			select {
+			case o := <-c.ended:
+				c.end(ctx, o)
+			default:
+				more = false
+			}
+		}
 	}
 }

@@ -43,6 +43,7 @@ type cluster struct {
 	lags     bool                         // bound pods stay without annotations
 	stored   map[string]*v1.Pod           // by name, what the API server has
 	takes    func(*v1.Pod, *v1.Node) bool // another plugin's filter
+	maxPods  int                          // of a node, to another plugin; 0: any
 	asked    int                          // how often the plugin asked that itself
 	profiles cache.Indexer
 
@@ -80,6 +81,16 @@ func (c *cluster) EventRecorder() events.EventRecorderLogger    { return c.recor
 func (c *cluster) ClientSet() clientset.Interface               { return fakeClient{c: c} }
 func (c *cluster) SnapshotSharedLister() framework.SharedLister { return lister{c: c} }
 
+func (c *cluster) RunFilterPluginsWithNominatedPods(ctx context.Context, state framework.CycleState, pod *v1.Pod, info framework.NodeInfo) *framework.Status {
+	with := info.(*nodeInfo).copy()
+	for _, other := range c.NominatedPodsForNode(info.Node().Name) {
+		if is := other.GetPod(); is.UID != pod.UID {
+			with.add(is)
+		}
+	}
+	return c.RunFilterPlugins(ctx, state, pod, with)
+}
+
 // RunFilterPlugins asks the filters of other plugins, and then Gather if all of them take the node.
 func (c *cluster) RunFilterPlugins(ctx context.Context, state framework.CycleState, pod *v1.Pod, info framework.NodeInfo) *framework.Status {
 	n := info.Node()
@@ -87,7 +98,8 @@ func (c *cluster) RunFilterPlugins(ctx context.Context, state framework.CycleSta
 	if skip {
 		c.asked++
 	}
-	if n.Spec.Unschedulable || len(n.Spec.Taints) > 0 || !c.takes(pod, n) {
+	full := c.maxPods > 0 && len(info.GetPods()) >= c.maxPods
+	if n.Spec.Unschedulable || len(n.Spec.Taints) > 0 || full || !c.takes(pod, n) {
 		return framework.NewStatus(framework.UnschedulableAndUnresolvable, "another plugin")
 	}
 	if skip {

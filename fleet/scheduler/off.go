@@ -92,8 +92,8 @@ func (o *offNodes) better(ctx context.Context, pod *v1.Pod, than gather.Fit) str
 	return o.first.info.Node().Name
 }
 
-// takes asks the filters of all other plugins whether the node takes the pod once it is on. They are not asked before Filter,
-// since each needs what its own PreFilter found.
+// takes asks the filters of all other plugins whether the node takes the pod once it is on, with the pods that wait for it. They
+// are not asked before Filter, since each needs what its own PreFilter found.
 func (o *offNodes) takes(ctx context.Context, pod *v1.Pod, info framework.NodeInfo) bool {
 	n := info.Node().DeepCopy()
 	n.Spec.Unschedulable = false
@@ -103,5 +103,5 @@ func (o *offNodes) takes(ctx context.Context, pod *v1.Pod, info framework.NodeIn
 	others := o.state.Clone()
 	others.SetSkipFilterPlugins(sets.New(Name).Union(others.GetSkipFilterPlugins()))
 	// Filter is cancelled once enough nodes are found; what is found here is for all of them.
-	return o.gather.handle.RunFilterPlugins(context.WithoutCancel(ctx), others, pod, on).IsSuccess()
+	return o.gather.handle.RunFilterPluginsWithNominatedPods(context.WithoutCancel(ctx), others, pod, on).IsSuccess()
 }

@@ -405,6 +405,20 @@ func TestBurstForMachinesThatAreOff(t *testing.T) {
 	c.wants(c.stored["p2"], "b.1", "")
 }
 
+// Other plugins count the pods that wait, too.
+func TestBurstThatOthersSpread(t *testing.T) {
+	c := newCluster(t)
+	for _, name := range []string{"a", "b"} {
+		c.add(name, "2,2")
+		c.power(name, false)
+	}
+	c.maxPods = 1
+	c.wants(c.pod("p0", "2", "?"), "nowhere", "node a is to be switched on")
+	c.wants(c.pod("p1", "2", "?"), "nowhere", "node b is to be switched on")
+	c.wants(c.pod("p2", "2", "?"), "nowhere", "another plugin")
+	c.wants(c.stored["p0"], "nowhere", "node a is to be switched on")
+}
+
 func TestNodesOwnPodsWakeNothing(t *testing.T) {
 	c := newCluster(t)
 	c.add("off", "2")
