@@ -49,69 +49,78 @@ type machine struct {
 	pinned bool // never off
 }
 
+// switches counts the machines that were ordered off and on within idleFor.
+type switches struct{ offs, ons int }
+
 // decide says what to do now, of machines that need it. It looks at nothing but what it is given.
-func (c *Config) decide(is cluster, now time.Time) (actions []action) {
+func (c *Config) decide(is cluster, now time.Time) []action {
 	machines, actions := c.look(is)
 	c.wake(machines)
-	offs, ons := 0, 0 // ordered within idleFor
+	var ordered switches
 	for _, m := range machines {
-		offs += m.ordered(m.OrderedOff, now, c.IdleFor)
-		ons += m.ordered(m.OrderedOn, now, c.IdleFor)
+		ordered.offs += within(m.OrderedOff, now, c.IdleFor)
+		ordered.ons += within(m.OrderedOn, now, c.IdleFor)
 	}
-	step := func(m *machine, to state, why string, arguments ...any) {
-		a := action{node: m.node, from: m.record, to: *m.to(to, now), why: fmt.Sprintf(why, arguments...)}
-		m.record = a.to
-		actions = append(actions, a)
-	}
-	ask := func(m *machine) { actions = append(actions, action{node: m.node, from: m.record, ask: true}) }
 	for _, m := range machines {
 		if m.busy {
 			continue
 		}
-		long := now.Sub(m.Since)
-		switch m.State {
-		case on, idle:
-			if lively := m.lively(now); lively && m.State == on {
-				step(m, idle, "no pods")
-			} else if !lively && m.State == idle {
-				step(m, on, "in use, or not ready")
-			}
-		case cordoned:
-			if m.wanted != "" {
-				step(m, on, "stays on: %s", m.wanted)
-			} else if long >= c.Settle && offs < c.MaxSwitches {
-				offs++
-				step(m, switchingOff, "no pods for %v", c.IdleFor)
-			}
-		case switchingOff:
-			if m.wanted != "" {
-				step(m, off, "to be switched on again: %s", m.wanted)
-			} else if !m.ready {
-				step(m, off, "its kubelet does not answer any more")
-			} else {
-				ask(m)
-			}
-		case off:
-			if m.wanted != "" && long >= c.MinOff && ons < c.MaxSwitches {
-				ons++
-				step(m, switchingOn, "%s", m.wanted)
-			}
-		case switchingOn:
-			if m.back() {
-				step(m, on, "ready, and has published")
-			} else if long >= c.WakeWithin {
-				step(m, failed, "not back %v after it was switched on: it stays cordoned, and comes back by itself once it is ready and publishes", c.WakeWithin)
-			} else {
-				ask(m)
-			}
-		case failed:
-			if m.back() {
-				step(m, on, "ready, and has published")
-			}
+		to, why := c.next(m, now, &ordered)
+		switch {
+		case to != m.State:
+			actions = append(actions, m.goes(to, now, why))
+		case to == switchingOff || to == switchingOn:
+			actions = append(actions, action{node: m.node, from: m.record, ask: true})
 		}
 	}
-	c.cordon(machines, is, now, offs, step)
-	return actions
+	return append(actions, c.cordon(machines, is, now, ordered.offs)...)
+}
+
+// next is the state that follows, and why, but for that of idle machines that are cordoned.
+func (c *Config) next(m *machine, now time.Time, ordered *switches) (state, string) {
+	long := now.Sub(m.Since)
+	switch m.State {
+	case on, idle:
+		if m.unused(now) {
+			return idle, "no pods"
+		}
+		return on, "in use, or not ready"
+	case cordoned:
+		if m.wanted != "" {
+			return on, "stays on: " + m.wanted
+		}
+		if long >= c.Settle && ordered.offs < c.MaxSwitches {
+			ordered.offs++
+			return switchingOff, fmt.Sprintf("no pods for %v", c.IdleFor)
+		}
+	case switchingOff:
+		if m.wanted != "" {
+			return off, "to be switched on again: " + m.wanted
+		}
+		if !m.ready {
+			return off, "its kubelet does not answer any more"
+		}
+	case off:
+		if m.wanted != "" && long >= c.MinOff && ordered.ons < c.MaxSwitches {
+			ordered.ons++
+			return switchingOn, m.wanted
+		}
+	case switchingOn, failed:
+		if m.back() {
+			return on, "ready, and has published"
+		}
+		if long >= c.WakeWithin {
+			return failed, fmt.Sprintf("not back %v after it was switched on: it stays cordoned until it is ready and publishes", c.WakeWithin)
+		}
+	}
+	return m.State, ""
+}
+
+// goes is the action that brings a machine to the state, in which it is from then on.
+func (m *machine) goes(to state, now time.Time, why string) action {
+	a := action{node: m.node, from: m.record, to: *m.to(to, now), why: why}
+	m.record = a.to
+	return a
 }
 
 // look finds the machines, by name, and complains of records that say nothing.
@@ -176,7 +185,7 @@ func (c *Config) wake(machines []*machine) {
 }
 
 // cordon takes machines that have been idle for long out of use, the longest first.
-func (c *Config) cordon(machines []*machine, is cluster, now time.Time, offs int, step func(*machine, state, string, ...any)) {
+func (c *Config) cordon(machines []*machine, is cluster, now time.Time, offs int) (actions []action) {
 	taking := 0
 	var candidates []*machine
 	for _, m := range machines {
@@ -193,20 +202,21 @@ func (c *Config) cordon(machines []*machine, is cluster, now time.Time, offs int
 	slices.SortStableFunc(candidates, func(a, b *machine) int { return a.Since.Compare(b.Since) })
 	for _, m := range candidates {
 		if taking <= c.MinOn || offs >= c.MaxSwitches {
-			return
+			break
 		}
 		if hasVolume(m.node, is) {
 			continue
 		}
-		step(m, cordoned, "no pods for %v", c.IdleFor)
+		actions = append(actions, m.goes(cordoned, now, fmt.Sprintf("no pods for %v", c.IdleFor)))
 		taking--
 		offs++
 	}
+	return actions
 }
 
-// ordered is 1 if that was within so long.
-func (m *machine) ordered(at, now time.Time, within time.Duration) int {
-	if !at.IsZero() && now.Sub(at) < within {
+// within is 1 if that was less than so long ago.
+func within(at, now time.Time, long time.Duration) int {
+	if !at.IsZero() && now.Sub(at) < long {
 		return 1
 	}
 	return 0
@@ -217,8 +227,8 @@ func (m *machine) takesPods() bool {
 	return (m.State == on || m.State == idle) && m.ready && !m.node.Spec.Unschedulable && !isControlPlane(m.node)
 }
 
-// lively says whether a machine that is on is well, not in use, and nobody's but the controller's.
-func (m *machine) lively(now time.Time) bool {
+// unused says whether a machine that is on is well, without pods, and may be switched off.
+func (m *machine) unused(now time.Time) bool {
 	return m.takesPods() && !m.pinned && m.pod == "" && now.Sub(published(m.node)).Abs() <= publishedWithin
 }
 

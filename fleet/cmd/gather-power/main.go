@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"lopsided/fleet/power"
@@ -34,15 +35,28 @@ func run(file, kubeconfig string) error {
 	if err != nil {
 		return err
 	}
-	self := os.Getenv("NODE_NAME")
-	if self == "" && kubeconfig == "" {
-		return fmt.Errorf("NODE_NAME is not set, so it is not known which node never to switch off: set it to spec.nodeName by the downward API, as fleet/manifests does")
-	}
-	api, err := clientcmd.BuildConfigFromFlags("", kubeconfig) // in a cluster without a file, as a pod does
+	api, self, err := place(kubeconfig)
 	if err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return power.Lead(ctx, config, api, self)
+}
+
+// place says how to reach the API server, and on which node this runs: on none with a kubeconfig and without NODE_NAME.
+func place(kubeconfig string) (*rest.Config, string, error) {
+	if kubeconfig != "" {
+		api, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+		return api, os.Getenv("NODE_NAME"), err
+	}
+	api, err := rest.InClusterConfig()
+	if err != nil {
+		return nil, "", fmt.Errorf("%w: outside a cluster --kubeconfig is needed", err)
+	}
+	self := os.Getenv("NODE_NAME")
+	if self == "" {
+		return nil, "", fmt.Errorf("NODE_NAME is not set, so it is not known which node never to switch off: set it to spec.nodeName by the downward API, as fleet/manifests does")
+	}
+	return api, self, nil
 }
