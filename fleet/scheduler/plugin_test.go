@@ -176,6 +176,29 @@ func TestPodGroupThatNeedsPreemption(t *testing.T) {
 	}
 }
 
+// The members of a group that are nominated to a machine that is off are tried as if they were there.
+func TestPodGroupThatNeedsAMachine(t *testing.T) {
+	c := newCluster(t)
+	c.add("off", "2,2")
+	c.power("off", false)
+	c.takeSnapshot()
+	for n, name := range []string{"g0", "g1"} {
+		y := &cycle{c: c, pod: c.pod(name, "2", "?"), state: newState()}
+		c.gather.PreFilter(context.Background(), y.state, y.pod, []framework.NodeInfo{c.snapshot["off"]})
+		result, status := c.gather.PostFilter(context.Background(), y.state, y.pod, nil)
+		if !status.IsSuccess() {
+			t.Fatal(status)
+		}
+		y.node = result.NominatedNodeName
+		if err := y.try(); err != nil {
+			t.Fatal(err)
+		}
+		if h := c.gather.residents.held(y.pod.UID); y.node != "off" || h.domain != n {
+			t.Errorf("%s is tried on node %s in domain %d", name, y.node, h.domain)
+		}
+	}
+}
+
 func TestRestart(t *testing.T) {
 	c := newCluster(t)
 	c.add("a", "4,4")
