@@ -30,7 +30,9 @@ const (
 func Lead(ctx context.Context, config *Config, to *rest.Config, self string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	client, err := kubernetes.NewForConfig(rest.AddUserAgent(to, name))
+	to = rest.AddUserAgent(rest.CopyConfig(to), name)
+	to.QPS, to.Burst = 50, 100 // as kube-scheduler: at first all nodes may have to be written to
+	client, err := kubernetes.NewForConfig(to)
 	if err != nil {
 		return err
 	}
