@@ -1,141 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# fleet-cluster.sh: builds gather-scheduler, gather-power and the API server of Kubernetes, starts them with etcd on loopback, with the rights that
-# fleet/manifests/ gives them, adds nodes without machines, and has pods placed on them, one of them on a node that was switched off. Fails unless they go
-# where the rule puts them. The first build takes minutes. All that runs ends with the script.
+# fleet-cluster.sh: has pods placed by gather-scheduler on nodes without machines, one of them on a node that gather-power switched off. Fails unless they go
+# where the rule puts them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-scripts/need.sh cc go etcd curl openssl
-go=$(scripts/go.sh)
-bin=$PWD/target/fleet
-(cd fleet/cmd && CGO_ENABLED=1 "$go" build -trimpath -o "$bin/" ./gather-scheduler ./gather-power k8s.io/kubernetes/cmd/kube-apiserver)
-
-place=$(mktemp -d)
-started=()
-finish() {
-  local code=$?
-  [ ${#started[@]} = 0 ] || { kill -9 "${started[@]}" && wait; } 2>/dev/null || true # without etcd the API server waits for minutes
-  [ $code = 0 ] || tail -n 5 "$place"/*.log >&2
-  rm -rf "$place"
-  exit $code
-}
-trap finish EXIT
-
-# start NAME COMMAND...: with its output in a file.
-start() {
-  "${@:2}" >"$place/$1.log" 2>&1 &
-  started+=($!)
-}
-
-# in_use PORT...: whether somebody listens on one of these on loopback.
-in_use() {
-  local port
-  for port; do (: </dev/tcp/127.0.0.1/"$port") 2>/dev/null && return; done
-  return 1
-}
-
-# within SECONDS COMMAND...: tries until it succeeds.
-within() {
-  local end=$((SECONDS + $1))
-  until "${@:2}" >/dev/null 2>&1; do
-    [ $SECONDS -lt $end ] || { echo "fleet-cluster.sh: not within $1 s: ${*:2}" >&2; return 1; }
-    sleep 0.2
-  done
-}
-
-api() { curl -sSf --cacert "$place/apiserver.crt" -H "Authorization: Bearer $token" "$server$1" "${@:2}"; }
-create() { api "$1" -H 'Content-Type: application/yaml' --data-binary @- >/dev/null; }
-
-# apply FILE: creates all objects of a manifest, where each kind belongs.
-apply() {
-  local object objects kind
-  objects=$(mktemp -d -p "$place")
-  csplit -s -z -f "$objects/" "$1" '/^---$/' '{*}'
-  for object in "$objects"/*; do
-    kind=$(sed -n 's/^kind: //p' "$object")
-    case $kind in
-      CustomResourceDefinition) kind=apis/apiextensions.k8s.io/v1/customresourcedefinitions ;;
-      ClusterRole | ClusterRoleBinding) kind=apis/rbac.authorization.k8s.io/v1/${kind,,}s ;;
-      Role | RoleBinding) kind=apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/${kind,,}s ;;
-      Deployment) kind=apis/apps/v1/namespaces/kube-system/deployments ;;
-      *) kind=api/v1/namespaces/kube-system/${kind,,}s ;;
-    esac
-    sed '/^---$/d' "$object" | create "/$kind?fieldValidation=Strict"
-  done
-}
-
-# kubeconfig NAME: of that account.
-kubeconfig() {
-  cat >"$place/$1.kubeconfig" <<EOF
-apiVersion: v1
-kind: Config
-clusters: [{name: fleet, cluster: {server: "$server", certificate-authority: "$place/apiserver.crt"}}]
-users: [{name: $1, user: {token: "$token-$1"}}]
-contexts: [{name: fleet, context: {cluster: fleet, user: $1}}]
-current-context: fleet
-EOF
-}
-
-while p=$((20000 + SRANDOM % 10000)) && in_use $p $((p + 1)) $((p + 2)); do :; done
-etcd=http://127.0.0.1:$p peers=http://127.0.0.1:$((p + 1)) api_port=$((p + 2))
-server=https://127.0.0.1:$api_port
-token=$(openssl rand -hex 16)
-echo "$token,admin,admin,system:masters" >"$place/tokens"
-for account in gather-scheduler gather-power; do
-  echo "$token-$account,system:serviceaccount:kube-system:$account,$account,\"system:serviceaccounts,system:serviceaccounts:kube-system\"" >>"$place/tokens"
-done
-openssl genrsa -out "$place/key" 2048 2>/dev/null
-start etcd etcd --data-dir "$place/etcd" --listen-client-urls "$etcd" --advertise-client-urls "$etcd" --listen-peer-urls "$peers" \
-  --initial-advertise-peer-urls "$peers" --initial-cluster "default=$peers"
-# Without a kubelet nodes stay not ready, and without its controller pods have no account.
-start apiserver "$bin/kube-apiserver" --etcd-servers "$etcd" --bind-address 127.0.0.1 --secure-port "$api_port" --cert-dir "$place" \
-  --token-auth-file "$place/tokens" --authorization-mode RBAC --service-account-issuer "$server" --service-account-key-file "$place/key" \
-  --service-account-signing-key-file "$place/key" --disable-admission-plugins ServiceAccount,TaintNodesByCondition
-within 120 api /readyz
-within 30 api /api/v1/namespaces/default
-
-within 30 api /api/v1/namespaces/kube-system
-for manifest in fleet/manifests/*.yaml; do apply "$manifest"; done
-within 30 api /apis/fleet.lopsided/v1alpha1/intensityprofiles
-kubeconfig gather-scheduler
-kubeconfig gather-power
-
-# node NAME DOMAINS CORES
-node() {
-  create /api/v1/nodes <<EOF
-apiVersion: v1
-kind: Node
-metadata:
-  name: $1
-  annotations: {fleet.lopsided/domains: "$2", fleet.lopsided/published: "$(date -u +%FT%TZ)"}
-status:
-  allocatable: {cpu: "$3", memory: 16Gi, pods: "110"}
-  capacity: {cpu: "$3", memory: 16Gi, pods: "110"}
-  conditions: [{type: Ready, status: "True"}]
-EOF
-}
-node a 4,4 8
-node b 4,4 8
-{
-  cat fleet/cmd/gather-scheduler/config.yaml
-  echo "clientConnection: {kubeconfig: $place/gather-scheduler.kubeconfig}"
-} >"$place/config.yaml"
-scheduler() { start scheduler "$bin/gather-scheduler" --config "$place/config.yaml" --secure-port 0; }
-scheduler
-
-# pod NAME INTENSITY CORES: without an intensity it says nothing.
-pod() {
-  local labels=''
-  [ -z "$2" ] || labels="fleet.lopsided/intensity: \"$2\""
-  create /api/v1/namespaces/default/pods <<EOF
-apiVersion: v1
-kind: Pod
-metadata: {name: $1, labels: {$labels}}
-spec:
-  schedulerName: gather-scheduler
-  containers: [{name: main, image: none, resources: {requests: {cpu: $3}}}]
-EOF
-}
+. scripts/fleet-setup.sh
 
 # goes NAME PLACE: waits until it is placed, and says where it is.
 goes() {
@@ -154,13 +23,9 @@ placed() {
   [ -n "$node" ] && echo "$node.$(sed -n 's|.*"fleet.lopsided/domain": "\(.*\)".*|\1|p' "$place/pod")"
 }
 
-# restart COMMAND...: after kill -9 of what was started last.
-restart() {
-  { kill -9 "${started[-1]}" && wait "${started[-1]}"; } 2>/dev/null || true
-  unset 'started[-1]'
-  "$@"
-}
-
+node a 4,4 8
+node b 4,4 8
+scheduler
 echo 'pod        node.domain'
 pod fierce 30 1
 goes fierce a.0
@@ -186,7 +51,6 @@ cat >"$place/power.yaml" <<EOF
 {idleFor: 1s, settle: 1s, minOff: 1s, minOn: 0, machines: [
   {nodes: c, off: {command: [sh, -c, "echo off {node} >>$place/switched"]}, on: {command: [sh, -c, "echo on {node} >>$place/switched"]}}]}
 EOF
-power() { start power "$bin/gather-power" --config "$place/power.yaml" --kubeconfig "$place/gather-power.kubeconfig"; }
 # has PATH TEXT: whether an answer has it.
 has() {
   api "$1" >"$place/answer" || exit 1
@@ -203,8 +67,7 @@ within 60 grep -qx 'on c' "$place/switched"
 c_has '"fleet.lopsided/power": "off"'
 # The machine is back once its agent has published.
 back() {
-  api /api/v1/nodes/c -X PATCH -H 'Content-Type: application/merge-patch+json' \
-    --data "{\"metadata\": {\"annotations\": {\"fleet.lopsided/published\": \"$(date -u +%FT%TZ)\"}}}"
+  publish c
   ! c_has '"fleet.lopsided/power": "off"'
 }
 within 60 back
