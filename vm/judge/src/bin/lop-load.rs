@@ -42,7 +42,7 @@ enum Load {
     Hogs(hogs::Hogs),
     /// Threads of different lengths, told to the scheduler before they are created.
     Lengths(lengths::Lengths),
-    /// Two busy threads, one of which says that the other waits for it.
+    /// Four busy threads, the first of which says that the others wait for it.
     Says(says::Says),
     /// Random changes of affinity under load, and whether they are kept.
     AffinityChurn(affinity_churn::AffinityChurn),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A process of two busy threads that executes itself anew, of which the first thread said by the library that the other waits for it.
+//! A process of four busy threads that executes itself anew, of which the first thread said by the library that the others wait for it.
 
 use super::busy::work;
 use anyhow::{Context, Result};
@@ -8,6 +8,9 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::thread;
+
+/// Threads beside the first.
+const OTHERS: usize = 3;
 
 /// Arguments of the load.
 #[derive(Debug, Clone, Args)]
@@ -25,7 +28,9 @@ pub fn run(load: &Says) -> Result<()> {
     let busy = || loop {
         work();
     };
-    thread::Builder::new().spawn(busy).context("start a thread")?;
+    for _ in 0..OTHERS {
+        thread::Builder::new().spawn(busy).context("start a thread")?;
+    }
     let Some(until) = &load.sequential_until else { busy() };
     let _alone = lopsided::sequential();
     while !until.exists() {
