@@ -21,7 +21,7 @@
  */
 
 #define FOLDER "/run/lopsided/hints"
-/* How long the first call waits for somebody who listens but does not answer. */
+/* How long the first call waits to be connected, and then for an answer, where somebody listens but does nothing. */
 #define PATIENCE_S 1
 
 /* A descriptor above those of standard input and output: a program may have closed these, and expect the next file there. */

@@ -117,7 +117,9 @@ static void take_record(void)
 		unsigned int at = (first + i) % own.nr_records, free = 0;
 		struct lop_hint_record *record = &records[at];
 
-		if (!__atomic_compare_exchange_n(&record->thread, &free, thread, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		/* Its own number: of a thread that ended without its destructors, or of another copy of this library. */
+		if (!__atomic_compare_exchange_n(&record->thread, &free, thread, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED) &&
+		    free != thread)
 			continue;
 		if (pthread_setspecific(own.at_end, record) != 0) {
 			write_word(&record->thread, 0);

@@ -7,7 +7,8 @@
  *
  * Hints are about the calling thread, and end with it. Nothing depends on them but speed. Every call may be made at any
  * time and by any thread, returns nothing, prints nothing and leaves errno alone. Where no scheduler listens it does
- * nothing. Only the first call of a thread, and the creation of a thread or process, make system calls.
+ * nothing. Only the first call of a thread, and the creation of a thread or process, make system calls; that of a process
+ * connects to a Unix socket.
  *
  * A process made by fork() starts without hints. One made by vfork(), _Fork() or clone() must not call before it
  * executes a program. A program that is executed starts without hints. A thread for which its process has no record left,
@@ -37,7 +38,10 @@ void lop_parallelism(unsigned int threads);
  */
 void lop_length(unsigned int length);
 
-/* The same for the next child of the calling thread: the next that it creates by lop_pthread_create() or fork(). */
+/*
+ * The same for the next child of the calling thread: the next that it creates by lop_pthread_create() or fork(), or, where
+ * the scheduler is in the kernel, in any way.
+ */
 void lop_next_length(unsigned int length);
 
 /* pthread_create() that hands the length on. The same errors, and EAGAIN if there is no memory for it. */

@@ -4,9 +4,9 @@
  * The memory in which programs give hints. The only definition: the library, the agent and the kernel's program include
  * it, so it uses no type that one of them lacks. Numbers are of the machine's byte order.
  *
- * A field that is 0 says nothing. Only the thread that a record belongs to writes it, and anybody who may map or read
- * the memory may read it at any time: each word is written at once, and says something without the others. Later
- * versions only add fields in `unused`.
+ * A field that is 0 says nothing. Only the thread that a record belongs to writes it, but that the kernel clears
+ * next_length when a child has it. Anybody who may map or read the memory may read it at any time: each word is written
+ * at once, and says something without the others. Later versions only add fields in `unused`.
  */
 
 #define LOP_HINT_VERSION 2

@@ -164,10 +164,11 @@ fn follow_once(
     }
     program.attach(&options.root)?;
     inbox.set_loading(false);
-    if let Some(pages) = pages {
-        pages
-            .load(program.pages()?)
-            .map_err(|error| KernelError::new(format!("pages of hints: {error}")))?;
+    if let Some(Err(error)) = pages
+        .as_mut()
+        .map(|pages| program.pages().and_then(|loaded| pages.load(loaded)))
+    {
+        observer.note(&format!("programs give no hints: {error}"));
     }
     let policy = match watts.machine {
         Some(_) => options.policy,

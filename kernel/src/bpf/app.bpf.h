@@ -12,6 +12,7 @@ struct lop_app_state {
 	u32 declared;       /* threads among them that declared a length */
 	u32 keeper;         /* pid of the thread whose hint adds created processes to this application; 0: none */
 	u32 declarer;       /* pid of the thread that declared the parallelism; 0: none */
+	bool by_root;       /* root did for it */
 };
 
 struct lop_app_state apps[LOP_PLACES] SEC(".data.apps");

@@ -31,17 +31,28 @@ static __always_inline void inherit(struct task_struct *p, struct lop_task_state
 	log_end_open(locked, &flags);
 }
 
-/* The parallelism of its application, by the thread that declared last; 0: it says nothing any longer. */
+/*
+ * The parallelism of its application, by the thread that declared last; 0: it says nothing any longer. What root said counts until that thread ends, whatever
+ * other threads say themselves.
+ */
 static __always_inline void declare(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, struct lop_app *app, u32 parallelism)
 {
 	struct lop_app_state *about = app_at(t->app - 1);
-	if (parallelism || about->declarer == (u32)p->pid) {
+	bool is_own = about->declarer == (u32)p->pid, by_root = root_hint_of(p);
+	if (is_own || (parallelism && (by_root || !about->declarer || !about->by_root))) {
 		tell(LOP_RECORD_DECLARE, c->now_ns, (u64)p, 0, parallelism);
 		if (!lop_declare(&lopsided, c, app, parallelism, c->now_ns))
 			return;
 		about->declarer = parallelism ? (u32)p->pid : 0;
+		about->by_root = by_root;
 	}
 	t->hinted_parallelism = parallelism;
+}
+
+/* The thread declares a parallelism, and the one that counted has ended. */
+static __always_inline bool declares_again(const struct lop_task_state *t, u32 parallelism)
+{
+	return parallelism && !app_at(t->app - 1)->declarer;
 }
 
 /* Tells the policy what has changed in the hint of a thread. Null: it has none any longer. */
@@ -49,14 +60,16 @@ static __always_inline void take_over(struct lop_world *c, struct task_struct *p
 {
 	struct lop_app *app = app_of(t);
 	u32 flags = flags_of(t, hint), changed = flags ^ t->task.hint.flags;
-	u32 parallelism = hint ? READ_ONCE(hint->parallelism) : 0;
-	declare_length(p, t, app, hint ? READ_ONCE(hint->length) : 0, c->now_ns, false);
+	u32 parallelism = hint ? READ_ONCE(hint->parallelism) : 0, length = hint ? READ_ONCE(hint->length) : 0;
+	if (length != t->hinted_length)
+		declare_length(p, t, app, length, c->now_ns, false);
+	t->hinted_length = length;
 	set_hints(c, p, t, flags);
 	if (changed & LOP_SPINNING) {
 		tell(LOP_RECORD_SPIN, c->now_ns, (u64)p, 0, flags & LOP_SPINNING);
 		lop_spin(&lopsided, c, &t->task, app, group_of(t), flags & LOP_SPINNING, c->now_ns);
 	}
-	if (app && parallelism != t->hinted_parallelism)
+	if (app && (parallelism != t->hinted_parallelism || declares_again(t, parallelism)))
 		declare(c, p, t, app, parallelism);
 	t->hinted = hint;
 }
@@ -95,7 +108,7 @@ static __always_inline void read_hint(struct lop_world *c, struct task_struct *p
 /* At each tick of a running thread: what it says now is read at the end of its slice, which comes at once. */
 static __always_inline void hear(struct task_struct *p, struct lop_task_state *t)
 {
-	const struct lop_hint_record *hint = t->has_page ? hint_of(p, t) : 0;
+	const struct lop_hint_record *hint = may_have_page(t) ? hint_of(p, t) : 0;
 	if (hint && flags_of(t, hint) != t->task.hint.flags)
 		scx_bpf_task_set_slice(p, 0);
 }

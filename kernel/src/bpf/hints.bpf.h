@@ -36,8 +36,10 @@ struct {
 	__array(values, struct lop_page);
 } lop_pages SEC(".maps");
 
-/* How many pages were given. A thread is looked up again when this has changed, so a process without a page costs nothing. */
+/* How many pages were given. A thread whose process has none is looked up again only when this has changed. */
 u32 pages_given;
+
+static __always_inline bool may_have_page(const struct lop_task_state *t) { return t->no_page_at != pages_given; }
 
 /* A process that executes another program, or a later one of the same number, has another key. */
 static __always_inline struct lop_page_key page_key_of(const struct task_struct *p)
@@ -61,26 +63,20 @@ static __noinline struct lop_hint_record *own_hint_of(struct task_struct *p, str
 {
 	struct lop_hint_record *record;
 	struct lop_page_key key;
-	u32 given = pages_given;
+	u32 given = pages_given, number;
 	void *page;
 	int n;
-	if (t->pages_seen != given) {
-		t->pages_seen = given;
-		t->number = own_number(p);
-		t->has_page = true;
-	}
-	if (!t->has_page)
-		return 0;
 	key = page_key_of(p);
 	page = bpf_map_lookup_elem(&lop_pages, &key);
 	if (!page) {
-		t->has_page = false;
+		t->no_page_at = given;
 		return 0;
 	}
+	number = own_number(p);
 	bpf_for(n, 0, LOP_PAGE_PROBES) {
-		u32 at = (t->number + (u32)n) % LOP_PAGE_RECORDS + 1;
+		u32 at = (number + (u32)n) % LOP_PAGE_RECORDS + 1;
 		record = bpf_map_lookup_elem(page, &at);
-		if (record && READ_ONCE(record->thread) == t->number)
+		if (record && READ_ONCE(record->thread) == number)
 			return READ_ONCE(record->version) ? record : 0;
 	}
 	return 0;
@@ -100,23 +96,25 @@ static __always_inline struct lop_hint_record *hint_of(struct task_struct *p, st
 	if (!ranks && !plans && !paces)
 		return 0;
 	hint = root_hint_of(p);
-	if (hint || (!t->has_page && t->pages_seen == pages_given))
+	if (hint || !may_have_page(t))
 		return hint;
 	return own_hint_of(p, t);
 }
 
 extern struct task_struct *bpf_task_from_vpid(s32 vpid) __ksym;
 
-/* What the loader asks to name the process that connected to it. */
+/* Names the process that connected to the loader. It may have executed a program of another user since. */
 SEC("syscall")
 int lop_page_name(struct lop_page_args *args)
 {
 	struct task_struct *p = bpf_task_from_vpid(args->process);
+	bool same_user;
 	if (!p)
 		return -ESRCH;
 	args->key = page_key_of(p);
+	same_user = BPF_CORE_READ(p, cred, euid.val) == args->user;
 	bpf_task_release(p);
-	return 0;
+	return same_user ? 0 : -EPERM;
 }
 
 /* A page was inserted. */

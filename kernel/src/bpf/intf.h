@@ -20,7 +20,7 @@ typedef long long s64;
 #include "../../../hints/record.h"
 #define LOP_HINT_WITH_CHILDREN (1 << 16) /* processes that the thread creates belong to its application */
 
-/* So many pages may there be at the same time (hints.bpf.h), with so many records each; where a thread has its record. */
+/* At most this many pages exist at a time (hints.bpf.h), with so many records each, of which a thread has one of eight. */
 #define LOP_PAGES 512
 #define LOP_PAGE_RECORDS 1023
 #define LOP_PAGE_PROBES 8
@@ -37,7 +37,7 @@ struct lop_page_key {
 struct lop_page_args {
 	struct lop_page_key key;
 	s32 process;      /* its number in the caller's pid namespace */
-	u32 unused;
+	u32 user;         /* who is expected to be its effective user */
 };
 
 enum lop_record_kind {

@@ -12,8 +12,8 @@ struct lop_task_state {
 	u64 group_key;      /* its task group at the last look, see key_of_group(); 0: the root */
 	u32 app;            /* 1 + the place of its application in `apps`; 0: none */
 	u32 hinted_parallelism; /* parallelism last taken from its hint */
-	u32 pages_seen;     /* pages_given when has_page was found out */
-	u32 number;         /* gettid() as it knows it; 0: not asked yet */
+	u32 hinted_length;  /* the same of its length; 0 also if it has one from its creator */
+	u32 no_page_at;     /* pages_given when its process was found to have no page */
 	u64 waits_at;       /* address of the futex that it waits for, or is about to; 0: none */
 	u64 waits_since_ns; /* since_ns of that futex */
 	u64 wakes_at;       /* futex on which it is in futex_wake() for one waiter; 0: none */
@@ -22,7 +22,6 @@ struct lop_task_state {
 	bool narrowed;      /* its `allowed` is one CPU while its migration is disabled */
 	bool leaves;        /* a plan wants it elsewhere: it is queued again at its next tick */
 	bool gone;          /* logged as ended: lop_order() can still find a zombie by its pid */
-	bool has_page;      /* its process may have one */
 	bool hinted;        /* something was taken from a hint */
 	bool displaced;     /* a higher class took its CPU before its slice was used up */
 };

@@ -140,16 +140,13 @@ impl Program {
     ///
     /// # Errors
     /// No descriptor is free.
-    pub fn pages(&self) -> Result<Loaded, KernelError> {
+    pub fn pages(&self) -> std::io::Result<Loaded> {
         let progs = &self.skel.progs;
-        let copies = || -> anyhow::Result<Loaded> {
-            Ok(Loaded {
-                pages: MapHandle::try_from(&self.skel.maps.lop_pages)?,
-                name: progs.lop_page_name.as_fd().try_clone_to_owned()?,
-                given: progs.lop_page_given.as_fd().try_clone_to_owned()?,
-            })
-        };
-        copies().map_err(|error| refused("programs cannot give hints", &error))
+        Ok(Loaded {
+            pages: MapHandle::try_from(&self.skel.maps.lop_pages).map_err(std::io::Error::other)?,
+            name: progs.lop_page_name.as_fd().try_clone_to_owned()?,
+            given: progs.lop_page_given.as_fd().try_clone_to_owned()?,
+        })
     }
 
     /// Whether holders of locks are seen, or why not; `None` if no rule uses them.

@@ -33,8 +33,8 @@ pub fn after_help() -> String {
     format!(
         "{EXAMPLES}
 It needs root. A hint outranks what the scheduler measures, but never affinity, the
-real-time classes, cgroups or another user's share. New hints replace all earlier ones
-of the thread. They are cleared when it ends.
+real-time classes or limits of cgroups. New hints replace all earlier ones of the thread,
+and what it says itself by the library. They are cleared when it ends.
 
 Policies that use hints: {}. Those that use --memory: {}.",
         policies::using_hints(),
