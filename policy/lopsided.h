@@ -73,7 +73,7 @@ lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *wo
 	if (homes_change)
 		lop_settle(s, world, lop_home_node(app), now_ns);
 	if (lop_wakes_anew(s, t))
-		lop_count_inactive(s, t, app, group, now_ns); /* for its home */
+		lop_count_inactive(s, t, app, now_ns); /* for its home */
 	lop_count_active(s, t, app, group, now_ns);
 	lop_phase_changes(s, world, app, now_ns);
 	lop_clamp_at_wakeup(s, t, group);
@@ -263,7 +263,7 @@ lop_rule void lop_stopping(struct lop_sched *s, struct lop_world *world, struct 
 	u64 now_ns = lop_env_now_ns(world);
 	u64 charged_ns = lop_charged_ns(s, cpu, ran_ns, now_ns);
 	if (lop_has_pace(s))
-		lop_pace_ran(s, t, group, cpu, ran_ns, now_ns);
+		lop_pace_ran(s, t, cpu, ran_ns, now_ns);
 	if (t->background && lop_may_step_down(s, cpu))
 		lop_step_down(s, world, cpu);
 	lop_note_shared(s, t, cpu);
@@ -280,7 +280,8 @@ lop_rule void lop_forget(struct lop_sched *s, struct lop_world *world, struct lo
 			 u64 now_ns)
 {
 	lop_queue_leave(s, world, t);
-	lop_count_inactive(s, t, app, group, now_ns);
+	lop_count_inactive(s, t, app, now_ns);
+	lop_weigh(s, t, group, false, now_ns);
 	lop_unanchor(s, t);
 	t->hint.flags &= ~(u32)LOP_SPINNING;
 	lop_drop_given(s, t);
@@ -358,7 +359,7 @@ lop_rule void lop_spin(struct lop_sched *s, struct lop_world *world, struct lop_
 	t->hint.flags = spinning ? t->hint.flags | LOP_SPINNING : t->hint.flags & ~(u32)LOP_SPINNING;
 	if (spinning) {
 		lop_uncount_running(t, app, cpu);
-		lop_count_inactive(s, t, app, group, now_ns);
+		lop_count_inactive(s, t, app, now_ns);
 	} else {
 		lop_count_active(s, t, app, group, now_ns);
 		if (t->runs_on)
@@ -566,7 +567,7 @@ lop_rule void lop_set_allowed(struct lop_sched *s, struct lop_task *t, const str
 lop_rule void lop_set_weight(struct lop_sched *s, struct lop_task *t, struct lop_group *group, u32 weight, u64 now_ns)
 {
 	u32 new_weight = (u32)lop_clamp(weight, 1, LOP_WEIGHT_MOST);
-	if (t->counted && group)
+	if (t->weighs && group)
 		lop_group_reweigh(s, group, (s32)new_weight - (s32)t->weight, now_ns);
 	t->weight = new_weight;
 }

@@ -41,6 +41,7 @@ struct lop_task {
 	s32 changes_to;                    /* CPU that it moves to when it is next queued; LOP_NONE */
 	u8 set;                            /* LOP_HIGH, LOP_GREEN, or LOP_LOW for the reserved CPU; chosen when it becomes active */
 	bool counted;                      /* counted as active */
+	bool weighs;                       /* from wakeup to block: its weight is in its group's, if it has a group */
 	bool background;                   /* counted as work that nobody waits for; chosen together with `set` */
 	bool nobody_waits;                 /* the adapter says: lop_owner_says_nobody_waits() */
 	bool restricted;                   /* may not run on every CPU of the machine, online or not, that is not isolated */

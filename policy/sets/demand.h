@@ -208,19 +208,17 @@ lop_rule u64 lop_leave_demand(struct lop_sched *s, const struct lop_task *t, str
  */
 lop_rule void lop_count_active(struct lop_sched *s, struct lop_task *t, struct lop_app *app, struct lop_group *group, u64 now_ns)
 {
+	lop_weigh(s, t, group, true, now_ns);
 	if (t->counted || (t->hint.flags & LOP_SPINNING))
 		return;
 	t->counted = true;
 	t->set = (u8)lop_set_for(s, t);
 	t->background = t->set == LOP_GREEN && lop_nobody_waits(s, t) && !lop_is_paced(s, t);
 	lop_atomic_add(&s->set[lop_set_index(t->set)].demand, 1 + lop_enter_demand(s, t, app));
-	if (group)
-		lop_group_add(s, group, (s32)t->weight, now_ns);
 }
 
-/* The task becomes inactive (block, exit, spinning announced): active -= 1. */
-lop_rule void lop_count_inactive(struct lop_sched *s, struct lop_task *t, struct lop_app *app, struct lop_group *group,
-				 u64 now_ns)
+/* The task becomes inactive (block, exit, spinning announced): active -= 1. Its weight leaves its group only when it blocks: lop_weigh(). */
+lop_rule void lop_count_inactive(struct lop_sched *s, struct lop_task *t, struct lop_app *app, u64 now_ns)
 {
 	enum lop_set set = t->set == LOP_GREEN ? LOP_GREEN : LOP_HIGH;
 	u32 before;
@@ -231,8 +229,6 @@ lop_rule void lop_count_inactive(struct lop_sched *s, struct lop_task *t, struct
 	lop_assert((u32)s->set[lop_set_index(t->set)].demand > 0);
 	lop_atomic_add(&s->set[lop_set_index(t->set)].demand, -1ULL + lop_leave_demand(s, t, app));
 	t->background = false;
-	if (group)
-		lop_group_add(s, group, -(s32)t->weight, now_ns);
 	lop_target_fell(&s->set[lop_set_index(set)], before, lop_target(s, set), now_ns);
 }
 

@@ -391,7 +391,7 @@ lop_subprog bool lop_pace_task(struct lop_sched *s lop_nonnull, struct lop_world
  * high: it is not counted any more, so that it is woken anew, as work that somebody waits for. One that is not done
  * when its clock comes again has no home from now on.
  */
-lop_rule void lop_pace_ran(struct lop_sched *s, struct lop_task *t, const struct lop_group *group, u32 cpu, u64 ran_ns, u64 now_ns)
+lop_rule void lop_pace_ran(struct lop_sched *s, struct lop_task *t, u32 cpu, u64 ran_ns, u64 now_ns)
 {
 	struct lop_paced *p = &t->pace;
 	u64 passed_ns = now_ns - p->clock_ns;
@@ -403,7 +403,7 @@ lop_rule void lop_pace_ran(struct lop_sched *s, struct lop_task *t, const struct
 	if (passed_ns > p->interval_ns)
 		lop_end_pace(t, now_ns);
 	if (was_paced && (p->raised || p->ends))
-		lop_count_inactive(s, t, 0, (struct lop_group *)group, now_ns);
+		lop_count_inactive(s, t, 0, now_ns);
 }
 
 /*

@@ -243,12 +243,12 @@ static __always_inline void regroup(struct task_struct *p, struct lop_task_state
 		return;
 	if (key)
 		slot = slot_for((u64)group, &found);
-	if (t->task.counted && t->group != LOP_NONE)
+	if (t->task.weighs && t->group != LOP_NONE)
 		lop_group_add(&lopsided, group_of(t), -weight, bpf_ktime_get_ns());
 	release_slot(t->group);
 	t->group = slot;
 	t->group_key = found ? key : LOP_UNKNOWN_GROUP;
-	if (t->task.counted && slot != LOP_NONE)
+	if (t->task.weighs && slot != LOP_NONE)
 		lop_group_add(&lopsided, group_of(t), weight, bpf_ktime_get_ns());
 }
 

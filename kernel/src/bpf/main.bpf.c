@@ -409,14 +409,13 @@ void BPF_STRUCT_OPS(lopsided_stopping, struct task_struct *p, bool runnable)
 {
 	struct lop_world *c = begin_here();
 	struct lop_task_state *t = state_of(p);
-	bool sleeps = !runnable && p->__state, counted;
+	bool sleeps = !runnable && p->__state;
 	if (!t || !is_known(p, t))
 		return;
-	counted = t->task.counted; /* not any more if it falls behind its clock now */
 	charge(c, p, t, scx_bpf_task_cpu(p));
 	if (ranks)
 		stopped(c, p, t, !sleeps);
-	if (sleeps && counted)
+	if (sleeps && t->task.weighs)
 		block(c, p, t);
 	/*
 	 * A higher class takes the CPU. Without a slice the task is enqueued again, and can go to the spare; with one

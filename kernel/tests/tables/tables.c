@@ -32,7 +32,7 @@ static void enter(unsigned n, struct task_group *group)
 	threads[n].t.group = LOP_NONE;
 	threads[n].t.group_key = 0;
 	threads[n].t.task.weight = LOP_WEIGHT_DEFAULT;
-	threads[n].t.task.counted = true;
+	threads[n].t.task.weighs = true;
 	threads[n].p.sched_task_group = group;
 	regroup(&threads[n].p, &threads[n].t);
 }

@@ -458,6 +458,12 @@ impl Bench {
         unsafe { self.policy.block(&mut self.world, task, app, group, now_ns) };
         self.follow_kicks();
     }
+    /// It leaves the policy.
+    pub fn forget(&mut self, id: usize) {
+        let (task, app, group) = self.pointers(id);
+        let now_ns = self.now();
+        unsafe { self.policy.forget(&mut self.world, task, app, group, now_ns) };
+    }
     pub fn block_all(&mut self, ids: &[usize]) {
         for &id in ids {
             self.block(id);

@@ -14,6 +14,7 @@ mod domains;
 mod fair;
 mod gather;
 mod green;
+mod group;
 mod heat;
 mod hotplug;
 mod intensity;

@@ -254,6 +254,12 @@ impl Story {
             .iter()
             .sum();
         assert_eq!(counted as usize, active);
+        let in_group = self.runnable.iter().filter(|&&task| bench.group_of[task].is_some());
+        assert_eq!(
+            bench.groups[0].active_weight(),
+            in_group.map(|&task| bench.tasks[task].weight).sum::<u32>(),
+            "its runnable tasks, spinning or not"
+        );
         let background = bench.tasks.iter().filter(|task| task.background);
         assert_eq!(
             background.clone().count() as u64,
