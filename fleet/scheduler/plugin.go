@@ -11,6 +11,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+	corev1 "k8s.io/component-helpers/scheduling/corev1"
 	framework "k8s.io/kube-scheduler/framework"
 
 	"lopsided/fleet/api"
@@ -161,11 +163,11 @@ func (g *Gather) Filter(ctx context.Context, state framework.CycleState, pod *v1
 		return framework.NewStatus(framework.UnschedulableAndUnresolvable, "machine is off")
 	}
 	fit := g.fit(n, a.application)
+	if machine, _ := g.usable(n); machine != nil && !fit.Fits() {
+		return framework.NewStatus(framework.Unschedulable, "no memory domain has room") // preemption may make some
+	}
 	if off := a.off.better(ctx, pod, fit); off != "" {
 		return framework.NewStatus(framework.UnschedulableAndUnresolvable, fmt.Sprintf("the pod waits for node %s, which is off", off))
-	}
-	if machine, _ := g.usable(n); machine != nil && !fit.Fits() {
-		return framework.NewStatus(framework.Unschedulable, "no memory domain has room")
 	}
 	return nil
 }
@@ -178,11 +180,20 @@ func (g *Gather) PostFilter(ctx context.Context, state framework.CycleState, pod
 		return nil, framework.NewStatus(framework.Unschedulable)
 	}
 	off := a.off.better(ctx, pod, gather.Fit{})
-	if off == "" {
+	if off == "" || g.isMakingRoom(pod) {
 		return nil, framework.NewStatus(framework.Unschedulable)
 	}
 	nominated := &framework.NominatingInfo{NominatedNodeName: off, NominatingMode: framework.ModeOverride}
 	return &framework.PostFilterResult{NominatingInfo: nominated}, framework.NewStatus(framework.Success, fmt.Sprintf("node %s is to be switched on", off))
+}
+
+// isMakingRoom says whether pods end on a node that is on so that this one may go there: preemption nominated it.
+func (g *Gather) isMakingRoom(pod *v1.Pod) bool {
+	info, err := g.handle.SnapshotSharedLister().NodeInfos().Get(pod.Status.NominatedNodeName)
+	return err == nil && info.Node().Annotations[api.PowerAnnotation] != api.PowerOff && slices.ContainsFunc(info.GetPods(), func(there framework.PodInfo) bool {
+		other := there.GetPod()
+		return other.DeletionTimestamp != nil && corev1.PodPriority(other) < corev1.PodPriority(pod)
+	})
 }
 
 // PreScore asks the rule for the best node. Of equals it is the first by name, whatever order the nodes come in.

@@ -329,6 +329,53 @@ func TestPreemption(t *testing.T) {
 	}
 }
 
+// Pods that end for another one make room on a node that is on, so no machine is switched on for that one.
+func TestPreemptionGoesBeforeSwitchingOn(t *testing.T) {
+	c := newCluster(t)
+	c.add("a", "2")
+	c.wants(c.pod("victim", "2", "?"), "a.0", "")
+	c.add("off", "2")
+	c.power("off", false)
+	c.takeSnapshot()
+	high := int32(1)
+	p := c.pod("p", "2", "?")
+	p.Spec.Priority = &high
+	y := &cycle{c: c, pod: p, state: newState()}
+	ctx := context.Background()
+	c.gather.PreFilter(ctx, y.state, p, []framework.NodeInfo{c.snapshot["a"], c.snapshot["off"]})
+	// What is UnschedulableAndUnresolvable preemption does not look at.
+	if status := c.gather.Filter(ctx, y.state, p, c.snapshot["a"]); status.Code() != framework.Unschedulable {
+		t.Errorf("where the victim is: %v", status)
+	}
+	if status := c.gather.Filter(ctx, y.state, p, c.snapshot["off"]); status.Code() != framework.UnschedulableAndUnresolvable {
+		t.Errorf("off: %v", status)
+	}
+	ends := c.snapshot["a"].pods[0].DeepCopy()
+	ends.DeletionTimestamp = &metav1.Time{Time: c.clock}
+	for _, test := range []struct {
+		why       string
+		nominated string
+		there     *v1.Pod
+		on        string
+	}{
+		{"preemption was in vain", "", ends, "off"},
+		{"the victim ends", "a", ends, ""},
+		{"nobody ends", "a", c.snapshot["a"].pods[0], "off"},
+		{"waits for the machine already", "off", ends, "off"},
+	} {
+		p.Status.NominatedNodeName = test.nominated
+		c.snapshot["a"].pods[0], c.snapshot["off"].pods = test.there, []*v1.Pod{test.there}
+		result, status := c.gather.PostFilter(ctx, y.state, p, nil)
+		on := ""
+		if status.IsSuccess() {
+			on = result.NominatedNodeName
+		}
+		if on != test.on {
+			t.Errorf("%s: %q is to be switched on, not %q: %v", test.why, on, test.on, status)
+		}
+	}
+}
+
 // Pods for which others make room count where the rule would put them.
 func TestNominated(t *testing.T) {
 	c := newCluster(t)
@@ -371,7 +418,7 @@ func TestMachinesThatAreOff(t *testing.T) {
 	fierce := c.pod("fierce", "1", "30")
 	c.wants(fierce, "nowhere", "the pod waits for node small, which is off")
 	large := c.pod("large", "3", "30")
-	c.wants(large, "nowhere", "the pod waits for node off, which is off")
+	c.wants(large, "nowhere", "no memory domain has room; node off is to be switched on")
 
 	c.leave("large") // else node off is for that one
 	c.takes = func(pod *v1.Pod, n *v1.Node) bool { return n.Name != "small" }

@@ -5,12 +5,9 @@ package scheduler
 import (
 	"fmt"
 	"os"
-	"regexp"
 	"strings"
 	"testing"
 )
-
-var waits = regexp.MustCompile(`the pod waits for node (\S+), which is off`)
 
 // arriveWithPower is arrive where somebody switches a machine on for a pod that waits for it.
 func (c *cluster) arriveWithPower(name, cores, intensity string) (place string, woken bool) {
@@ -19,8 +16,8 @@ func (c *cluster) arriveWithPower(name, cores, intensity string) (place string, 
 	if err == nil {
 		return place, false
 	}
-	if node := waits.FindStringSubmatch(err.Error()); node != nil {
-		c.power(node[1], true)
+	if node := pod.Status.NominatedNodeName; node != "" {
+		c.power(node, true)
 		place, _ = c.arrive(pod)
 		return place, true
 	}
