@@ -68,6 +68,9 @@ func parse(text []byte) (*Config, error) {
 	if err := decoder.Decode(c); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
+	if err := decoder.Decode(new(any)); !errors.Is(err, io.EOF) {
+		return nil, errors.New("a second document begins, of which nothing would be read: write one without ---")
+	}
 	for n := range c.Machines {
 		if c.Machines[n].Timeout == 0 {
 			c.Machines[n].Timeout = time.Minute
@@ -111,16 +114,16 @@ func (m *Machine) validate() error {
 	if m.Off.WakeOnLAN != nil {
 		return errors.New("off: wakeOnLAN switches on only: use command or redfish")
 	}
-	if err := m.Off.validate(); err != nil {
+	if err := m.Off.validate(false); err != nil {
 		return fmt.Errorf("off: %w", err)
 	}
-	if err := m.On.validate(); err != nil {
+	if err := m.On.validate(true); err != nil {
 		return fmt.Errorf("on: %w", err)
 	}
 	return nil
 }
 
-func (s *Switch) validate() error {
+func (s *Switch) validate(on bool) error {
 	given := 0
 	for _, is := range []bool{s.Command != nil, s.Redfish != nil, s.WakeOnLAN != nil} {
 		if is {
@@ -131,7 +134,7 @@ func (s *Switch) validate() error {
 	case given != 1:
 		return fmt.Errorf("%d of command, redfish and wakeOnLAN are given: exactly one is wanted", given)
 	case s.Redfish != nil:
-		return s.Redfish.validate()
+		return s.Redfish.validate(on)
 	case s.WakeOnLAN != nil:
 		return s.WakeOnLAN.validate()
 	case len(s.Command) == 0 || s.Command[0] == "":

@@ -5,6 +5,7 @@ package power
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -78,7 +79,7 @@ func (c *Config) decide(is cluster, now time.Time) []action {
 
 // next is the state that follows, and why, but for that of idle machines that are cordoned.
 func (c *Config) next(m *machine, now time.Time, ordered *switches) (state, string) {
-	long := now.Sub(m.Since)
+	long := ago(m.Since, now)
 	switch m.State {
 	case on, idle:
 		if m.unused(now) {
@@ -106,7 +107,7 @@ func (c *Config) next(m *machine, now time.Time, ordered *switches) (state, stri
 			return switchingOn, m.wanted
 		}
 	case switchingOn, failed:
-		if m.back() {
+		if m.back(now) {
 			return on, "ready, and has published"
 		}
 		if long >= c.WakeWithin {
@@ -195,7 +196,7 @@ func (c *Config) cordon(machines []*machine, is cluster, now time.Time, offs int
 		if m.State == cordoned {
 			offs++
 		}
-		if m.State == idle && now.Sub(m.Since) >= c.IdleFor && !m.busy {
+		if m.State == idle && ago(m.Since, now) >= c.IdleFor && !m.busy {
 			candidates = append(candidates, m)
 		}
 	}
@@ -216,10 +217,18 @@ func (c *Config) cordon(machines []*machine, is cluster, now time.Time, offs int
 
 // within is 1 if that was less than so long ago.
 func within(at, now time.Time, long time.Duration) int {
-	if !at.IsZero() && now.Sub(at) < long {
+	if !at.IsZero() && ago(at, now) < long {
 		return 1
 	}
 	return 0
+}
+
+// ago is how long ago that was. A time that is far ahead is of a clock that was wrong, and counts as long ago: else the machine would stay as it is until then.
+func ago(at, now time.Time) time.Duration {
+	if long := now.Sub(at); long > -publishedWithin {
+		return long
+	}
+	return math.MaxInt64
 }
 
 // takesPods says whether it counts as one that is on.
@@ -233,8 +242,8 @@ func (m *machine) unused(now time.Time) bool {
 }
 
 // back says whether it has come on since it was switched on.
-func (m *machine) back() bool {
-	return m.ready && published(m.node).After(m.Since)
+func (m *machine) back(now time.Time) bool {
+	return m.ready && ago(published(m.node), now) < ago(m.Since, now)
 }
 
 // counts says whether a node with this pod is in use, or is to be.

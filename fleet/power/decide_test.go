@@ -145,6 +145,13 @@ func TestDecide(t *testing.T) {
 		{"is said to be ready as before", "", []*v1.Node{with(aNode("m1", switchingOn, minute), func(n *v1.Node) { n.Status.Conditions[0].Status = v1.ConditionTrue })}, nil, "m1 asks"},
 		{"does not come back", "", []*v1.Node{aNode("m1", switchingOn, 15*minute), aNode("m2", failed, time.Hour)}, nil, "m1 failed"},
 		{"comes back late", "", []*v1.Node{with(with(aNode("m1", failed, time.Hour), published(0)), func(n *v1.Node) { n.Status.Conditions[0].Status = v1.ConditionTrue })}, nil, "m1 on"},
+		{"the clock was a bit ahead", "minOn: 0", []*v1.Node{aNode("m1", idle, -4*minute), aNode("m2", cordoned, -4*minute), aNode("m3", off, -4*minute)}, []*v1.Pod{nominated("p", "m3")}, ""},
+		{"the clock was far ahead", "minOn: 0", []*v1.Node{aNode("m1", idle, -time.Hour), aNode("m2", cordoned, -time.Hour), aNode("m3", off, -time.Hour), aNode("m4", switchingOn, -time.Hour)},
+			[]*v1.Pod{nominated("p", "m3")}, "m2 switching-off, m3 switching-on, m4 failed, m1 cordoned"},
+		{"also when it was given up", "", []*v1.Node{with(aNode("m1", failed, -time.Hour), func(n *v1.Node) { published(0)(n); n.Status.Conditions[0].Status = v1.ConditionTrue })}, nil, "m1 on"},
+		{"also when others were switched", "maxSwitches: 1", []*v1.Node{aNode("m1", idle, 6*minute), aNode("m2", on, 0), with(aNode("m3", off, minute), func(n *v1.Node) {
+			annotate(n, record{State: off, Since: noon.Add(-minute), OrderedOff: noon.Add(time.Hour)})
+		})}, []*v1.Pod{aPod("p", "m2")}, "m1 cordoned"},
 		{"the controller's own", "minOn: 0", []*v1.Node{aNode("m-self", on, minute), aNode("m1", on, minute)}, nil, "m1 idle"},
 		{"the controller's own is switched on", "minOn: 0", []*v1.Node{aNode("m-self", off, time.Hour)}, nil, "m-self switching-on"},
 		{"a driver is at work", "minOn: 0", []*v1.Node{aNode("m-busy", switchingOff, minute)}, []*v1.Pod{aPod("p", "m-busy")}, ""},

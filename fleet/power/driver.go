@@ -60,7 +60,8 @@ func run(ctx context.Context, command []string, node string) error {
 		return nil
 	}
 	lines := strings.Split(strings.TrimSpace(string(output)), "\n")
-	return fmt.Errorf("%s: %w: %.200s", strings.Join(filled, " "), err, lines[len(lines)-1])
+	// Arguments may be secrets, and this is for events, which many may read.
+	return fmt.Errorf("%s: %w: %.200s", filled[0], err, lines[len(lines)-1])
 }
 
 // WakeOnLAN is a magic packet.

@@ -42,7 +42,7 @@ func TestCommand(t *testing.T) {
 		t.Error(err)
 	}
 	err := m.drive(context.Background(), "m2", true)
-	if err == nil || err.Error() != "switch on: /bin/sh "+script+" -x m2: exit status 3: no answer" {
+	if err == nil || err.Error() != "switch on: /bin/sh: exit status 3: no answer" {
 		t.Error(err)
 	}
 	if text, err := os.ReadFile(ran); err != nil || string(text) != "<m1 m1><power;off><-x><m2>" {
@@ -227,14 +227,18 @@ func TestConfig(t *testing.T) {
 		machine("{nodes: '', off: {}}"):     `machines[0]: nodes: ""`,
 		machine("{nodes: '[', off: {}}"):    `machines[0]: nodes: "["`,
 		machine("{nodes: m, timeout: 1ms}"): "machines[0]: timeout: 1ms",
-		machine("{nodes: m, off: {command: [a], redfish: {}}}"):                                 "off: 2 of command",
-		machine("{nodes: m, off: {command: []}}"):                                               "off: command: it is empty",
-		machine("{nodes: m, off: {wakeOnLAN: {}}}"):                                             "off: wakeOnLAN switches on only",
-		machine("{nodes: m, off: {command: [a]}, on: {wakeOnLAN: {mac: x, to: '1.2.3.4:9'}}}"):  `on: wakeOnLAN: mac: "x"`,
-		machine("{nodes: m, off: {command: [a]}, on: {wakeOnLAN: {mac: '52:54:00:12:34:56'}}}"): `on: wakeOnLAN: to: ""`,
-		redfish("system: 'http://{node}/s', user: a, passwordFile: b"):                          `on: redfish: system: "http://{node}/s"`,
-		redfish("system: 'https:///s', user: a, passwordFile: b"):                               `on: redfish: system: "https:///s"`,
-		redfish("system: 'https://{node}/s', user: a"):                                          "on: redfish: user and passwordFile",
+		machine("{nodes: m, off: {command: [a], redfish: {}}}"):                                           "off: 2 of command",
+		machine("{nodes: m, off: {command: []}}"):                                                         "off: command: it is empty",
+		machine("{nodes: m, off: {wakeOnLAN: {}}}"):                                                       "off: wakeOnLAN switches on only",
+		machine("{nodes: m, off: {command: [a]}, on: {wakeOnLAN: {mac: x, to: '1.2.3.4:9'}}}"):            `on: wakeOnLAN: mac: "x"`,
+		machine("{nodes: m, off: {command: [a]}, on: {wakeOnLAN: {mac: '52:54:00:12:34:56'}}}"):           `on: wakeOnLAN: to: ""`,
+		redfish("system: 'http://{node}/s', user: a, passwordFile: b"):                                    `on: redfish: system: "http://{node}/s"`,
+		redfish("system: 'https:///s', user: a, passwordFile: b"):                                         `on: redfish: system: "https:///s"`,
+		redfish("system: 'https://{node}/s', user: a"):                                                    "on: redfish: user and passwordFile",
+		redfish("system: 'https://a:b@{node}/s', user: a, passwordFile: b"):                               "on: redfish: system: it has a password",
+		redfish("system: 'https://{node}/s', user: a, passwordFile: b, reset: ForceOff"):                  `on: redfish: reset: "ForceOff": one of On, ForceOn, PushPowerButton`,
+		machine("{nodes: m, off: {redfish: {system: 'https://a', user: a, passwordFile: b, reset: On}}}"): `off: redfish: reset: "On": one of GracefulShutdown, ForceOff, PushPowerButton`,
+		machines + "---\nminOn: 2":                                                                        "a second document",
 	} {
 		if _, err := parse([]byte(text)); err == nil || !strings.Contains(err.Error(), wants) {
 			t.Errorf("%s\n%v, which does not say %q", text, err, wants)

@@ -4,6 +4,7 @@ package power
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -14,6 +15,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -24,15 +26,25 @@ type Redfish struct {
 	User         string `yaml:"user"`
 	PasswordFile string `yaml:"passwordFile"` // read each time
 	CAFile       string `yaml:"caFile"`       // whose certificates it has; those of the operating system if it is not set
-	// Reset is the ResetType that is sent: GracefulShutdown for off and On for on if it is not set.
+	// Reset is the ResetType that is sent, one of resets; the first of these if it is not set.
 	Reset string `yaml:"reset"`
 
 	poll time.Duration // 2 s if it is not set
 }
 
-func (r *Redfish) validate() error {
-	if u, err := url.Parse(fill(r.System, "node")); err != nil || u.Scheme != "https" || u.Host == "" {
+// resets are the ResetTypes that lead to a state.
+var resets = map[bool][]string{false: {"GracefulShutdown", "ForceOff", "PushPowerButton"}, true: {"On", "ForceOn", "PushPowerButton"}}
+
+func (r *Redfish) validate(on bool) error {
+	u, err := url.Parse(fill(r.System, "node"))
+	if err == nil && u.User != nil {
+		return errors.New("redfish: system: it has a password or a user, which events would show: write user and passwordFile")
+	}
+	if err != nil || u.Scheme != "https" || u.Host == "" {
 		return fmt.Errorf("redfish: system: %q: an address such as https://{node}-bmc/redfish/v1/Systems/1 is wanted", r.System)
+	}
+	if r.Reset != "" && !slices.Contains(resets[on], r.Reset) {
+		return fmt.Errorf("redfish: reset: %q: one of %s is wanted", r.Reset, strings.Join(resets[on], ", "))
 	}
 	if r.User == "" || r.PasswordFile == "" {
 		return errors.New("redfish: user and passwordFile are wanted")
@@ -47,13 +59,11 @@ func (r *Redfish) drive(ctx context.Context, node string, on bool) error {
 		return err
 	}
 	defer client.CloseIdleConnections()
-	wanted, other, reset := "Off", "On", "GracefulShutdown"
+	wanted, other := "Off", "On"
 	if on {
-		wanted, other, reset = "On", "Off", "On"
+		wanted, other = other, wanted
 	}
-	if r.Reset != "" {
-		reset = r.Reset
-	}
+	reset := cmp.Or(r.Reset, resets[on][0])
 	system := fill(r.System, node)
 	poll := r.poll
 	if poll == 0 {
