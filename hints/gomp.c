@@ -7,12 +7,13 @@
 #include <string.h>
 /*
  * For LD_PRELOAD: gives the hints of programs that gcc's OpenMP runtime, libgomp, runs, and that know nothing of them. They call
- * it for each region, wait and task, and these calls come here first. A thread is SPINNING if it waits at a barrier or for
- * tasks, or is a worker without a region; not while it runs a task meanwhile. An initial thread is one since its first region.
+ * it for each region, wait and task, and these calls come here first. A thread is SPINNING while it waits at a barrier or for
+ * tasks, unless it runs a task meanwhile, and while it is a worker without a region. An initial thread is known from its first
+ * region on.
  *
  * Linked with libgomp, so that all calls of a process go to the same one, also those of libraries that dlopen() brings later.
- * Of a taskloop only the tasks are seen, not that the thread waits for them at its end; detached tasks are not seen: who runs
- * one while it waits is SPINNING. Compiled by gcc before 4.9 the workers are not seen, only who waits. The teams of a league
+ * Not seen: that a thread waits for the tasks of its taskloop, though the tasks are; detached tasks, so a thread that runs one
+ * while it waits is SPINNING; in programs that gcc before 4.9 compiled, regions, so only waiting is seen. The teams of a league
  * run one after another, so a league is no region.
  */
 
@@ -219,8 +220,23 @@ EXPORTED void GOMP_task(void (*run)(void *), void *data, void (*copy)(void *, vo
 	free(both);
 }
 
-#define TASKLOOP(name, number) 	INTERPOSED(name) 	EXPORTED void name(void (*run)(void *), void *data, void (*copy)(void *, void *), long bytes, long align, unsigned int flags, 			   unsigned long tasks, int priority, number start, number end, number step) 	{ 		struct task task = wrapped(run, data, copy, bytes, align); 		void *both; \
-		task.written = 2 * sizeof(number); 		both = flat(&task); 		if (copy || both) 			NEXT(name)(run_task, copy ? &task : both, copy ? copy_task : NULL, (long)task.bytes, (long)task.align, flags, tasks, 				   priority, start, end, step); 		else 			NEXT(name)(run, data, copy, bytes, align, flags, tasks, priority, start, end, step); 		free(both); 	}
+#define TASKLOOP(name, number) \
+	INTERPOSED(name) \
+	EXPORTED void name(void (*run)(void *), void *data, void (*copy)(void *, void *), long bytes, long align, unsigned int flags, \
+			   unsigned long tasks, int priority, number start, number end, number step) \
+	{ \
+		struct task task = wrapped(run, data, copy, bytes, align); \
+		void *both; \
+\
+		task.written = 2 * sizeof(number); \
+		both = flat(&task); \
+		if (copy || both) \
+			NEXT(name)(run_task, copy ? &task : both, copy ? copy_task : NULL, (long)task.bytes, (long)task.align, flags, tasks, \
+				   priority, start, end, step); \
+		else \
+			NEXT(name)(run, data, copy, bytes, align, flags, tasks, priority, start, end, step); \
+		free(both); \
+	}
 
 TASKLOOP(GOMP_taskloop, long)
 TASKLOOP(GOMP_taskloop_ull, unsigned long long)

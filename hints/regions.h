@@ -3,12 +3,12 @@
 #define LOPSIDED_REGIONS_H
 #include <stdbool.h>
 /*
- * What is said of a program that uses OpenMP, whatever its runtime:
- *     parallelism   threads in parallel regions, all together; 0 (not known) from a thread of whose regions none runs: the
- *                   program may have threads of its own
- *     SPINNING      as the runtime's tool says
- *     SEQUENTIAL    the only initial thread, which is one that is no worker, is outside of its regions
- * A region of one thread is none. All calls are about the calling thread.
+ * The hints of a program that uses OpenMP, whatever its runtime:
+ *     parallelism   threads in parallel regions, all together. A thread that has no region running says 0, not known: the program
+ *                   may have threads of its own
+ *     SPINNING      as the caller says
+ *     SEQUENTIAL    said by an initial thread, one that is no worker, outside of its regions, if it is the only one
+ * A region of one thread counts as none. All calls are about the calling thread.
  */
 
 /* Whether it spins from now on. Returns whether it did. */
@@ -19,7 +19,7 @@ void begin_initial_thread(void);
 void end_initial_thread(void);
 bool is_initial_thread(void);
 
-/* It starts a region of so many threads, itself included; in the same thread that region ends, after all that it started later. */
+/* The thread starts a region of so many threads, itself included. It ends its regions in reverse order. */
 void begin_region(unsigned int team);
 void end_region(unsigned int team);
 
