@@ -82,10 +82,11 @@ impl<T> Default for Threads<T> {
 }
 
 impl<T> Members<T> {
-    /// A name that is written out goes before patterns, and of these the first in the file.
-    fn of(&self, name: &str) -> Option<&T> {
-        let exact = self.0.iter().find(|(pattern, _)| pattern.as_str() == name);
-        let found = exact.or_else(|| self.0.iter().find(|(pattern, _)| pattern.matches(name)));
+    /// The first in the file that is one of these names of a program or thread, else the first pattern that fits one.
+    fn of(&self, names: &[&str]) -> Option<&T> {
+        let is = |(pattern, _): &&(Pattern, T)| names.contains(&pattern.as_str());
+        let fits = |(pattern, _): &&(Pattern, T)| names.iter().any(|name| pattern.matches(name));
+        let found = self.0.iter().find(is).or_else(|| self.0.iter().find(fits));
         found.map(|(_, value)| value)
     }
 
@@ -223,18 +224,18 @@ impl Qos {
     #[must_use]
     pub fn of(&self, program: &str, thread: &str) -> Said {
         let file_name = program.rsplit('/').next().unwrap_or(program);
-        let Some(found) = self.0.of(program).or_else(|| self.0.of(file_name)) else {
+        let Some(found) = self.0.of(&[program, file_name]) else {
             return Said::default();
         };
         Said {
-            tag: found.thread_qos.0.of(thread).copied().or(found.qos),
-            profile: found.thread_profile.0.of(thread).copied().or(found.profile),
+            tag: found.thread_qos.0.of(&[thread]).copied().or(found.qos),
+            profile: found.thread_profile.0.of(&[thread]).copied().or(found.profile),
         }
     }
 
     /// Words of the file that have no effect: there is no hint for them, or, by affinity, none that acts (docs/enforcement.md).
     #[must_use]
-    pub fn unheard(&self, by_affinity: bool) -> BTreeSet<&'static str> {
+    pub fn without_effect(&self, by_affinity: bool) -> BTreeSet<&'static str> {
         let mut words = BTreeSet::new();
         for program in self.0.values() {
             let tags = program.thread_qos.0.values().chain(&program.qos);
@@ -297,20 +298,27 @@ mod tests {
         ] {
             assert_eq!(said(&qos, program, thread), expected, "{program} {thread}");
         }
-        let unheard = |by_affinity| qos.unheard(by_affinity).into_iter().collect::<Vec<_>>().join(" ");
-        assert_eq!(unheard(false), "QOS_USER_INTERACTIVE SYNCHRONIZATION_BOUND period");
-        assert_eq!(unheard(true), format!("QOS_BACKGROUND {}", unheard(false)));
+        let idle = |by_affinity| {
+            qos.without_effect(by_affinity)
+                .into_iter()
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        assert_eq!(idle(false), "QOS_USER_INTERACTIVE SYNCHRONIZATION_BOUND period");
+        assert_eq!(idle(true), format!("QOS_BACKGROUND {}", idle(false)));
     }
 
     #[test]
-    fn a_name_goes_before_patterns_and_a_path_before_a_file_name() {
+    fn a_name_that_is_written_out_goes_before_patterns() {
         let qos = qos(r#"{
             "*": { "profile": "MEMORY_BOUND" },
             "/opt/*": { "profile": "SYNCHRONIZATION_BOUND" },
             "cc1": { "profile": "COMPUTE_BOUND" },
             "*/nginx": { "qos": "QOS_BACKGROUND" }
         }"#);
-        assert_eq!(said(&qos, "cc1", "cc1").1, VERY_LOW);
+        for program in ["cc1", "/usr/libexec/gcc/cc1"] {
+            assert_eq!(said(&qos, program, "cc1").1, VERY_LOW, "{program}");
+        }
         assert_eq!(said(&qos, "ld", "ld").1, INTENSIVE);
         assert_eq!(
             said(&qos, "/usr/sbin/nginx", "nginx"),

@@ -6,7 +6,7 @@ use lop_agent::qos::Qos;
 
 fuzz_target!(|text: &str| match Qos::parse("fuzz.json", text) {
     Ok(qos) => {
-        assert!(qos.unheard(true).is_superset(&qos.unheard(false)));
+        assert!(qos.without_effect(true).is_superset(&qos.without_effect(false)));
         let words: Vec<&str> = text.split('"').take(16).collect();
         for program in &words {
             for thread in &words {

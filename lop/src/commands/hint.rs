@@ -134,7 +134,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let hints = Hints::open(&arguments.place.root)?;
     if let Some(qos) = &arguments.qos {
         let threads = threads_of(&proc, arguments.thread).map_err(refused)?;
-        tell_unheard(qos, false);
+        tell_without_effect(qos, false);
         give_by_name(qos, &proc, arguments.thread, &threads, |thread, hint| {
             hints.set(thread, hint)
         })?;
@@ -180,8 +180,8 @@ pub fn read_qos(path: &str) -> Result<Arc<Qos>, String> {
 }
 
 /// Tells which words of the file have no effect, if any.
-pub fn tell_unheard(qos: &Qos, by_affinity: bool) {
-    let words: Vec<_> = qos.unheard(by_affinity).into_iter().collect();
+pub fn tell_without_effect(qos: &Qos, by_affinity: bool) {
+    let words: Vec<_> = qos.without_effect(by_affinity).into_iter().collect();
     if !words.is_empty() {
         terminal::note(&format!("--qos: without effect here: {}", words.join(", ")));
     }

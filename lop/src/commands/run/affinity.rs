@@ -4,7 +4,7 @@
 use super::target::Target;
 use super::{passed_on, refused};
 use crate::commands::enforce::{self, Enforce};
-use crate::commands::hint::tell_unheard;
+use crate::commands::hint::tell_without_effect;
 use crate::failure::{Failure, FAILED};
 use crate::{signals, terminal};
 use lop_agent::qos::Qos;
@@ -38,7 +38,7 @@ pub fn run(
             "--qos: without effect here: by affinity only profiles act, where the policy plans by them (spread, gather, specialise, auto) and the machine \
              has several memory domains or kinds of core",
         ),
-        Some(qos) => tell_unheard(qos, true),
+        Some(qos) => tell_without_effect(qos, true),
         None => {}
     }
     let [program, arguments @ ..] = command else {
