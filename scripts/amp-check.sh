@@ -248,7 +248,7 @@ medians
 case $chosen in *' spinner '*) ;; *) exit 0 ;; esac
 code=0
 with_hint=$(awk -v told="$(pair 1 "$both")" -v silent="$(pair "$in_turn" "$both")" 'BEGIN { print told / silent }')
-echo 'time over that of fair-share without a hint, median of each round:'
+echo 'time over that of fair-share without a hint, median (each round):'
 gain 'phase, who waits says that it spins' 'spins,says-so phase' "$with_hint" 0.1 || code=3
 gain 'phase, nobody says anything' 'spins,silent phase' 1 0.03 || code=3
 exit $code
