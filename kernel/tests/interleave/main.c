@@ -119,7 +119,7 @@ static void act(unsigned cpu, struct model_task *t)
 }
 
 /* Tasks belong to these in turn. */
-static const struct cred users[2] = { { { 1000 } }, { { 1001 } } };
+static const struct cred users[2] = { { { 1000 }, { 1000 } }, { { 1001 }, { 1001 } } };
 
 static bool goes_now(void) { return !quiet; }
 

@@ -146,8 +146,9 @@ static void set_ladder(struct lop_config *c, u16 slowest)
 {
 	u32 permille = slowest ? 500 : 1000;
 	c->green = LOP_GREEN_WORK_PACED;
-	c->slice_min_ns = 200;
-	c->slice_max_ns = 400; /* so that a home has room for several tasks */
+	/* So that a home has room for several tasks, and that the looks at idle CPUs which follow one another by a slice leave time to rest. */
+	c->slice_min_ns = 1000;
+	c->slice_max_ns = 2000;
 	c->rung[c->nr_rungs++] = (struct lop_rung){ slowest, 400, 400 * permille / 1000 };
 	c->rung[c->nr_rungs++] = (struct lop_rung){ slowest, 700, 700 * permille / 1000 };
 	if (slowest)
