@@ -9,8 +9,9 @@ use std::time::Duration;
 
 /// How often plans are made.
 pub(crate) const PERIOD: Duration = Duration::from_secs(1);
-/// `LOP_MEMORY_INTENSIVE`, the highest known class; higher values, of later versions of hints, are ignored.
-const INTENSIVE: u8 = 3;
+/// Of `enum lop_memory_class` the lowest known class and the highest; higher values, of later versions of hints, are ignored.
+pub(crate) const VERY_LOW: u8 = 1;
+pub(crate) const INTENSIVE: u8 = 3;
 /// Threads that wanted to run for less than this share of the last second are not planned, x 1000 (our choice, the same as in the kernel).
 const LEAST_DEMAND: u32 = 10;
 

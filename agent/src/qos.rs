@@ -8,6 +8,7 @@
 //!
 //! Sched QoS drafts execution profiles, but has no keys for them yet: `profile` and `thread_profile` are ours.
 
+use crate::plan::{INTENSIVE, VERY_LOW};
 use glob::Pattern;
 use lop_machine::input::read_text;
 use lop_machine::InputError;
@@ -23,9 +24,6 @@ use std::path::Path;
 const MOST_OF_NAME: usize = 15;
 /// For text that is no JSON.
 const FORM: &str = r#"; the form is {"PROGRAM": {"qos": "QOS_BACKGROUND", "thread_qos": {"THREAD": "QOS_DEFAULT"}}}"#;
-/// `lop_memory_class`.
-const VERY_LOW: u8 = 1;
-const INTENSIVE: u8 = 3;
 
 /// Who waits for a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

@@ -6,7 +6,7 @@ use crate::support;
 use libbpf_rs::query::{MapInfoIter, ProgInfoIter};
 use libbpf_rs::{libbpf_sys, MapCore, MapFlags, MapHandle, Program};
 use lop_policy::hint_flags;
-use lop_records::{bytes_of_mut, HintRecord as Record, Integers, HINT_VERSION, WITH_CHILDREN};
+use lop_records::{bytes_of, bytes_of_mut, HintRecord as Record, Integers, HINT_VERSION, WITH_CHILDREN};
 use std::fmt;
 use std::fs;
 use std::io;
@@ -181,7 +181,7 @@ impl Hints {
                 libbpf_rs::ErrorKind::NotFound => Ok(()),
                 _ => Err(error),
             }),
-            false => self.map.update(&key(&file), &hint.record().bytes(), MapFlags::ANY),
+            false => self.map.update(&key(&file), bytes_of(&hint.record()), MapFlags::ANY),
         };
         set.map_err(|error| not_hinted(thread, &error))?;
         self.apply(thread).map_err(|error| not_hinted(thread, &error))
@@ -287,9 +287,7 @@ mod tests {
     #[test]
     fn a_record_is_a_cache_line_whose_rest_is_unused() {
         assert_eq!(std::mem::size_of::<Record>(), 64);
-        let words: Vec<u32> = ALL
-            .record()
-            .bytes()
+        let words: Vec<u32> = bytes_of(&ALL.record())
             .chunks_exact(4)
             .map(|word| u32::from_ne_bytes(word.try_into().unwrap()))
             .collect();
@@ -309,7 +307,7 @@ mod tests {
                 ..Hint::default()
             },
         ] {
-            let read = Record::read(&hint.record().bytes()).map(|record| Hint::of(&record));
+            let read = Record::read(bytes_of(&hint.record())).map(|record| Hint::of(&record));
             assert_eq!(read, Some(hint));
         }
     }
@@ -317,7 +315,7 @@ mod tests {
     #[test]
     fn a_record_that_nobody_wrote_or_half_of_one_says_nothing() {
         assert_eq!(Record::read(&[0; 64]), None);
-        assert_eq!(Record::read(&ALL.record().bytes()[..20]), None);
+        assert_eq!(Record::read(&bytes_of(&ALL.record())[..20]), None);
     }
 
     #[test]

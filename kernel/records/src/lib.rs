@@ -82,12 +82,6 @@ impl Kind {
 }
 
 impl HintRecord {
-    #[must_use]
-    pub fn bytes(&self) -> [u8; std::mem::size_of::<Self>()] {
-        // Integers without gaps.
-        unsafe { std::mem::transmute(*self) }
-    }
-
     /// `None` if the record is empty or too short.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {

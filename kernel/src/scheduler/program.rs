@@ -8,11 +8,12 @@ use super::plan::Order;
 use super::reserved::{system_cgroups, Reserved};
 use super::{libbpf_log, places, state};
 use crate::adapter::KernelError;
+use crate::hints::run_program;
 use crate::options::Options;
 use crate::status::Status;
 use crate::support;
 use anyhow::Context;
-use libbpf_rs::{Iter, MapHandle, OpenObject, ProgramInput, RingBuffer, RingBufferBuilder};
+use libbpf_rs::{Iter, MapHandle, OpenObject, RingBuffer, RingBufferBuilder};
 use lop_machine::live::LiveMachine;
 use lop_machine::speed::{perf_of_permille, Wish, LOW_PERF, RELEASED_PERF};
 use lop_policy::{rules, Config, Domains, GreenWork, Reserve, Sched};
@@ -273,16 +274,7 @@ impl Program {
     /// # Errors
     /// The kernel does not run the program.
     pub fn order(&self, order: Order) -> Result<(), KernelError> {
-        let mut order = state::order(order);
-        let size = std::mem::size_of_val(&order);
-        // A C struct of integers without padding.
-        let bytes = unsafe { std::slice::from_raw_parts_mut(std::ptr::from_mut(&mut order).cast::<u8>(), size) };
-        let input = ProgramInput {
-            context_in: Some(bytes),
-            ..ProgramInput::default()
-        };
-        let done = self.skel.progs.lop_order.test_run(input);
-        done.map(|_| ())
+        run_program(self.skel.progs.lop_order.as_fd(), &mut state::order(order))
             .map_err(|error| refused("a plan cannot be carried out", &error.into()))
     }
 

@@ -11,6 +11,7 @@ use crate::status::{Asked, Member, Reason, Status};
 use lop_machine::live::LiveMachine;
 use lop_machine::speed::Wish;
 use lop_policy::{class, Config, CpuPlace, Sched, Set, MAX_RUNGS, NONE};
+use lop_records::Integers;
 use std::collections::BTreeMap;
 
 /// The program's variable and the native build have the same type from the policy's headers.
@@ -166,6 +167,9 @@ fn reason(sched: &Sched, cpu: u32, surplus: &mut u32, level: &mut u32) -> Reason
             .div_ceil(1_000_000),
     }
 }
+
+// SAFETY: three numbers of four bytes.
+unsafe impl Integers for lop_order {}
 
 /// An order in the program's format.
 pub fn order(order: Order) -> lop_order {
