@@ -40,7 +40,7 @@ const LOOKS: u32 = 10;
 const BETWEEN: Duration = Duration::from_millis(4);
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// The folder of the libraries of hints/, and the programs `busy`, `busy-libomp` and `busy-libgomp`.
+/// The folder of liblopsided, its tool for OpenMP, and the programs `busy` and `busy-openmp`.
 fn built() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
@@ -48,15 +48,10 @@ fn built() -> &'static Path {
         let out = make("agent-hints", &[&format!("CLANG={clang}"), "all", "ompt"]);
         let path = out.display();
         let (folder, found) = (format!("-L{path}"), format!("-Wl,-rpath,{path}"));
-        let programs = [
-            (&*clang, "busy", "-pthread"),
-            (&clang, "busy-libomp", "-fopenmp"),
-            ("gcc", "busy-libgomp", "-fopenmp"),
-        ];
-        for (compiler, name, openmp) in programs {
+        for (name, openmp) in [("busy", "-pthread"), ("busy-openmp", "-fopenmp")] {
             let source = sources().join("../agent/tests/busy.c");
             let with = ["-O2", openmp, &folder, "-llopsided", &found];
-            compile(compiler, &out.join(name), &source, &with);
+            compile(&clang, &out.join(name), &source, &with);
         }
         out
     })
@@ -332,24 +327,21 @@ fn the_high_set_has_the_declared_parallelism() {
     });
 }
 
-/// The worker spins, so without the library it has the fast CPU in turn with the thread that it waits for. That the first thread is SEQUENTIAL or that the
-/// other is SPINNING would suffice for the rest: hints/tests/openmp.rs shows which the library says.
+/// The worker spins, so without the tool it has the fast CPU in turn with the thread that it waits for. That the first thread is SEQUENTIAL or that the
+/// other is SPINNING would suffice for the rest: hints/tests/openmp.rs shows which the tool says.
 #[test]
 fn an_openmp_program_is_on_the_fast_cpu_between_its_regions() {
     let machine = Machine::of_two_kinds();
     let [fast, slow] = [machine.only(0), machine.only(1)];
-    for (program, library) in [
-        ("busy-libomp", "OMP_TOOL_LIBRARIES=liblopsided-ompt.so"),
-        ("busy-libgomp", "LD_PRELOAD=liblopsided-gomp.so"),
-    ] {
-        let command = ["env", "OMP_WAIT_POLICY=active", program];
-        machine.run(Named::Phase, &command, 2, |board| {
-            for wanted in [fast, slow, fast] {
-                board.awaits(1, Duration::ZERO, "in turn", |cpus| *cpus == [wanted]);
-            }
-        });
-        let library = library.replace('=', &format!("={}/", built().display()));
-        let command = ["env", "OMP_WAIT_POLICY=active", &library, program];
-        machine.run(Named::Phase, &command, 2, |board| board.settles(&library, &[fast]));
-    }
+    let program = ["env", "OMP_WAIT_POLICY=active", "busy-openmp"];
+    machine.run(Named::Phase, &program, 2, |board| {
+        for wanted in [fast, slow, fast] {
+            board.awaits(1, Duration::ZERO, "in turn", |cpus| *cpus == [wanted]);
+        }
+    });
+    let tool = format!("OMP_TOOL_LIBRARIES={}", built().join("liblopsided-ompt.so").display());
+    let program = ["env", "OMP_WAIT_POLICY=active", &tool, "busy-openmp"];
+    machine.run(Named::Phase, &program, 2, |board| {
+        board.settles("with the tool", &[fast])
+    });
 }
