@@ -10,7 +10,7 @@ const CALLED: &str = "
     choose set_times default_hold_ns leave_out make_ladder cost_uj cheapest
     start cpu_idle cpu_taken cpu_online cpu_offline timer rotate_heat pace_exits
     wake put enqueue wait_at_claimed dispatch goes_on anything_waits dequeue
-    running started stopping stopped block forget ended spin set_hints claim_late must_go came_too_late is_short
+    running started stopping stopped block forget ended spin set_hints claim_late note_caught_up must_go came_too_late is_short
     set_allowed anchor_anew set_weight group_set_weight weight_of_nice weight_of_share weight_1024 weight_of_user
     declare declare_length born median_length clamp_speedup
     active undeclared target due_at_ns joiner leaver queue_waits slice_ns on_reserved_core is_usable may_go_on wakes_anew

@@ -270,6 +270,8 @@ lop_rule void lop_stopping(struct lop_sched *s, struct lop_world *world, struct 
 	t->vtime_ns += lop_charge_ns(charged_ns, lop_weight_until_1024(s, t, group, now_ns, ran_ns));
 	if (lop_before(t->vtime_ns + s->config.slice_max_ns, s->queues.clock_ns) && !lop_any_work(s, cpu))
 		t->vtime_ns = s->queues.clock_ns - s->config.slice_max_ns;
+	if (lop_has_rank(s))
+		t->ahead = lop_is_ahead(s, world, t, cpu);
 }
 
 /*

@@ -41,7 +41,7 @@ fn main() {
         .allowlist_type(KINDS)
         .allowlist_type("lop_hint_(record|page)")
         .allowlist_type("lop_page_(key|args)")
-        .allowlist_type("lop_woken")
+        .allowlist_type("lop_(woken|how_stopped)")
         .allowlist_var("LOP_(HINT_.*|PAGES|PAGE_.*)")
         .prepend_enum_name(false)
         .derive_default(true)

@@ -52,6 +52,7 @@ struct lop_task {
 	struct lop_hint hint;
 	u32 runs_on;                       /* 1 + the CPU that it runs on; 0: none */
 	bool running;                       /* counted in lop_app.running */
+	bool ahead;                        /* it took more than its share, and takes no CPU from others: lop_is_ahead() */
 	bool goes_first;                   /* a rule put it in the queue of one CPU alone, before the task that runs there */
 	u32 given;                         /* 1 + the CPU whose queue it enters next; 0: it is placed normally */
 	u32 listed;                        /* 1 + the CPU whose queue it waits in by a plan of list.h; 0: none */

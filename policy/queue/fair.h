@@ -525,6 +525,18 @@ lop_subprog bool lop_goes_on(struct lop_sched *s lop_nonnull, struct lop_world *
 	       !lop_first_is_behind(s, world, (u32)away, t, s->config.slice_max_ns);
 }
 
+/*
+ * Whether a task that stops on `cpu` has had more than its share: one that waits there is a slice or more behind it.
+ *     vtime - first of the queue >= slice
+ */
+lop_rule bool lop_is_ahead(struct lop_sched *s, struct lop_world *world, const struct lop_task *t, u32 cpu)
+{
+	u32 own = lop_cpu_queue(cpu);
+	u32 shared = lop_shared_queue(s, cpu, lop_set_of(s, cpu));
+	return lop_first_is_behind(s, world, own, t, lop_slice_in_ns(s, own)) ||
+	       (!lop_is_apart(s, cpu) && lop_first_is_behind(s, world, shared, t, lop_slice_in_ns(s, shared)));
+}
+
 /* Some tasks are counted in the queue but not in it: they are on their way there, or from there to a CPU. */
 lop_rule bool lop_in_motion(const struct lop_sched *s, struct lop_world *world, u32 queue)
 {

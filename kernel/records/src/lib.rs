@@ -21,8 +21,10 @@ pub use ffi::{
     LOP_HINT_MAGIC as HINT_MAGIC, LOP_PAGES as PAGES, LOP_PAGE_PROBES as PAGE_PROBES, LOP_PAGE_RECORDS as PAGE_RECORDS,
 };
 
+/// Bits of the value of [`Kind::Stopped`].
+pub use ffi::{LOP_STOPPED_AHEAD as STOPPED_AHEAD, LOP_STOPPED_RUNNABLE as STOPPED_RUNNABLE};
 /// Bits of the value of [`Kind::Wake`].
-pub use ffi::{LOP_WOKEN_BRIEF as WOKEN_BRIEF, LOP_WOKEN_SYSTEM as WOKEN_SYSTEM};
+pub use ffi::{LOP_WOKEN_AHEAD as WOKEN_AHEAD, LOP_WOKEN_BRIEF as WOKEN_BRIEF, LOP_WOKEN_SYSTEM as WOKEN_SYSTEM};
 
 use serde::{Deserialize, Serialize};
 

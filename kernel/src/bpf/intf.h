@@ -76,7 +76,7 @@ enum lop_record_kind {
 	LOP_RECORD_DEQUEUE,
 	LOP_RECORD_STARTED,   /* lop_running(), lop_started() on `cpu`, `value`: gain from speed x 1000 */
 	LOP_RECORD_RAN,       /* lop_stopping() on `cpu`, `value`: ns; only where work is paced, as only virtual times follow from it elsewhere */
-	LOP_RECORD_STOPPED,   /* lop_stopped() on `cpu`, `value`: runnable */
+	LOP_RECORD_STOPPED,   /* lop_stopped() on `cpu`, `value`: bits of enum lop_how_stopped */
 	LOP_RECORD_BLOCK,
 	LOP_RECORD_ENDED,
 	LOP_RECORD_FORGET,    /* lop_forget(), lop_pace_exits() */
@@ -103,6 +103,13 @@ enum lop_record_kind {
 enum lop_woken {
 	LOP_WOKEN_BRIEF = 1,  /* lop_task.brief */
 	LOP_WOKEN_SYSTEM = 2, /* lop_task.system */
+	LOP_WOKEN_AHEAD = 4,  /* lop_task.ahead, which follows from virtual times, as the next one does */
+};
+
+/* Bits: how a task stopped. */
+enum lop_how_stopped {
+	LOP_STOPPED_RUNNABLE = 1,
+	LOP_STOPPED_AHEAD = 2,
 };
 
 #define LOP_RECORD_WORDS 8

@@ -135,6 +135,8 @@ static __always_inline struct lop_placement wake_once(struct lop_world *c, struc
 	locked = log_begin();
 	t->task.brief = brief;
 	note_system(p, &t->task);
+	if (ranks)
+		lop_note_caught_up(&lopsided, &t->task);
 	if (t->task.clock_ns)
 		tell_clock(c->now_ns, p, c->now_ns - t->task.clock_ns);
 	tell(LOP_RECORD_WAKE, c->now_ns, (u64)p, (s32)last, what_wakes(&t->task));
@@ -387,7 +389,7 @@ static __always_inline void stopped(struct lop_world *c, struct task_struct *p, 
 {
 	s32 cpu = scx_bpf_task_cpu(p);
 	bool locked = log_begin();
-	tell(LOP_RECORD_STOPPED, c->now_ns, (u64)p, cpu, runnable);
+	tell(LOP_RECORD_STOPPED, c->now_ns, (u64)p, cpu, (runnable ? LOP_STOPPED_RUNNABLE : 0) | (t->task.ahead ? LOP_STOPPED_AHEAD : 0));
 	lop_stopped(&lopsided, &t->task, app_of(t), (u32)cpu, runnable, c->now_ns);
 	log_end(locked);
 }

@@ -71,7 +71,7 @@ static __always_inline bool is_brief(const struct task_struct *p, const struct l
 /* The bits of LOP_RECORD_WAKE. */
 static __always_inline u32 what_wakes(const struct lop_task *t)
 {
-	return (t->brief ? LOP_WOKEN_BRIEF : 0) | (t->system ? LOP_WOKEN_SYSTEM : 0);
+	return (t->brief ? LOP_WOKEN_BRIEF : 0) | (t->system ? LOP_WOKEN_SYSTEM : 0) | (t->ahead ? LOP_WOKEN_AHEAD : 0);
 }
 
 /* static_prio of nice 0. */

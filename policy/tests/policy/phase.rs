@@ -92,6 +92,55 @@ fn a_sequential_phase_that_finds_no_idle_core_takes_the_fast_one() {
     assert_eq!(waiting, 1);
 }
 
+/// A CPU with two threads that compute, and a hinted one that has not run yet; another CPU is kept by a program of one thread.
+fn beside_two(bench: &mut Bench) -> (usize, usize) {
+    parallel(bench, 2);
+    let one = threads(bench, 1)[0];
+    let hinted = bench.task();
+    bench.tasks[hinted].hint.flags = hint_flags::SEQUENTIAL;
+    (1 - bench.cpu_of(one).expect("it is awaited"), hinted)
+}
+
+/// Two threads that compute are at virtual times of 1 and 2 ms, the hinted one at 4; slices are 5 ms. When it has run for 1 ms it is 4 ms ahead, after
+/// 3 more 7 ms. Then it waits at 8 like any other: until the others are at 11 and 12.
+#[test]
+fn who_has_had_more_than_its_share_takes_no_core() {
+    let mut bench = asymmetric(2, 2, rules::PHASES | rules::TURNS);
+    let (cpu, hinted) = beside_two(&mut bench);
+    for ran_ms in [1, 3] {
+        bench.wake(hinted);
+        assert_eq!(bench.cpu_of(hinted), Some(cpu));
+        bench.run_and_block(cpu, ran_ms * MS);
+    }
+    bench.wake(hinted);
+    for _ in 0..4 {
+        assert_ne!(bench.run_and_preempt(cpu, 5 * MS), hinted);
+    }
+    assert_eq!(bench.cpu_of(hinted), Some(cpu));
+    bench.run_and_block(cpu, 3 * MS);
+    bench.wake(hinted);
+    assert_eq!(bench.cpu_of(hinted), Some(cpu), "it is at 11, as one of the others");
+}
+
+/// The hinted thread stops at 9 ms, the others are at 1 and 2. It takes the core again when one of them begins a slice no further behind.
+#[test]
+fn others_catch_up_with_who_sleeps() {
+    let mut bench = asymmetric(2, 2, rules::PHASES | rules::TURNS);
+    let (cpu, hinted) = beside_two(&mut bench);
+    bench.wake(hinted);
+    bench.run_and_block(cpu, 5 * MS);
+    for at_ms in [1, 2, 6, 7] {
+        let runs = bench.running[cpu].unwrap();
+        assert_eq!(bench.tasks[runs].vtime_ns, at_ms * MS);
+        bench.wake(hinted);
+        assert_eq!(bench.cpu_of(hinted), None);
+        bench.block(hinted);
+        bench.run_and_preempt(cpu, 5 * MS);
+    }
+    bench.wake(hinted);
+    assert_eq!(bench.cpu_of(hinted), Some(cpu));
+}
+
 /// A second thread wakes: the first keeps its core for 10 ms, then the next in turn has it.
 #[test]
 fn the_core_is_given_back_after_the_grace_time() {

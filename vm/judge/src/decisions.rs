@@ -6,7 +6,8 @@
 //! in which the kernel's build was called. Decisions are: changes of a set, the CPU of a woken task, the queue of a waiting task, preemptions,
 //! tasks that must leave their place because of a plan, and the speed of a reserved core. Each follows the call that made it. Every call is logged
 //! that makes such a decision or that a later decision depends on, including the orders that follow from plans. `lop_stopping`, `lop_dispatch` and
-//! weights are not logged: they only change virtual times, which decide the next task of a queue, but none of the decisions above.
+//! weights are not logged: they only change virtual times, which decide the next task of a queue, but none of the decisions above, except that a task
+//! which is ahead of others takes no CPU from them: that is logged where the task stops and wakes.
 
 mod player;
 

@@ -5,7 +5,7 @@ use super::Decision;
 use anyhow::{Context, Result};
 use lop_machine::live::LiveMachine;
 use lop_policy::{self as policy, App, Config, CpuBits, CpuPlace, Env, Policy, Set, Task, CPU_WORDS};
-use lop_records::{Kind, Record, WOKEN_BRIEF, WOKEN_SYSTEM};
+use lop_records::{Kind, Record, STOPPED_AHEAD, STOPPED_RUNNABLE, WOKEN_AHEAD, WOKEN_BRIEF, WOKEN_SYSTEM};
 use std::collections::{HashMap, VecDeque};
 
 /// The weight does not affect the compared decisions.
@@ -218,7 +218,10 @@ impl Player {
                     policy.started(world, task, app, cpu_of(record)?, at_ns);
                 }
                 Kind::Ran => policy.stopping(world, task, no_group, cpu_of(record)?, value.into()),
-                Kind::Stopped => policy.stopped(task, app, cpu_of(record)?, value != 0, at_ns),
+                Kind::Stopped => {
+                    (*task).policy().ahead = value & STOPPED_AHEAD != 0;
+                    policy.stopped(task, app, cpu_of(record)?, value & STOPPED_RUNNABLE != 0, at_ns);
+                }
                 Kind::Block => policy.block(world, task, app, no_group, at_ns),
                 Kind::Ended => policy.ended(task, app),
                 Kind::Forget => {
@@ -274,10 +277,11 @@ fn introduced(tasks: &mut HashMap<u64, Known>, task: u64) -> Result<&mut Known> 
 }
 
 fn note_woken(task: &mut Task, woken: u32) -> Result<()> {
-    let known = WOKEN_BRIEF | WOKEN_SYSTEM;
+    let known = WOKEN_BRIEF | WOKEN_SYSTEM | WOKEN_AHEAD;
     anyhow::ensure!(woken & !known == 0, "no task wakes as {woken}");
     task.brief = woken & WOKEN_BRIEF != 0;
     task.system = woken & WOKEN_SYSTEM != 0;
+    task.ahead = woken & WOKEN_AHEAD != 0;
     Ok(())
 }
 
