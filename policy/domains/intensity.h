@@ -2,7 +2,7 @@
 #pragma once
 #include "state.h"
 /*
- * A thread's memory class is what it declared, or follows from the cache misses that were measured.
+ * A thread's memory class follows from the cache misses that were measured; until then it is what the thread declared.
  * Intensity is misses of the last-level cache per thousand instructions (MPKI). It is kept in whole numbers, as misses
  * per million: 1 MPKI is 1000 mpmi.
  * Tested in: intensity. Studied in: memory-domains, power-domains, everything.
@@ -58,12 +58,12 @@ lop_rule enum lop_memory_class lop_class_of_mpmi(u32 mpmi)
 	return mpmi < LOP_VERY_LOW_MPMI ? LOP_MEMORY_VERY_LOW : LOP_MEMORY_MODERATE;
 }
 
-/* A declared class goes before a measured one, which counts once counters have been read for a second. */
+/* What was measured for a second goes before what was declared, so that nobody keeps a fast core by what it says. */
+lop_rule bool lop_is_measured(const struct lop_intensity *i) { return i->measured_ns >= LOP_KNOWN_AFTER_NS; }
+
 lop_rule enum lop_memory_class lop_memory_class(const struct lop_intensity *i)
 {
-	if (i->declared != LOP_MEMORY_UNKNOWN)
-		return (enum lop_memory_class)i->declared;
-	return i->measured_ns < LOP_KNOWN_AFTER_NS ? LOP_MEMORY_UNKNOWN : lop_class_of_mpmi(i->mpmi);
+	return lop_is_measured(i) ? lop_class_of_mpmi(i->mpmi) : (enum lop_memory_class)i->declared;
 }
 
 /*
@@ -80,13 +80,13 @@ lop_rule u32 lop_class_mpmi(enum lop_memory_class class)
 }
 
 /*
- * Intensity to plan with: the measured one, or that of the declared class if none was measured or the two classes
- * differ.
+ * Intensity to plan with: the measured one, or in the first second that of the declared class if none was measured or the
+ * two classes differ.
  */
 lop_rule u32 lop_planned_mpmi(const struct lop_intensity *i)
 {
 	enum lop_memory_class declared = (enum lop_memory_class)i->declared;
-	if (i->measured_ns && (declared == LOP_MEMORY_UNKNOWN || declared == lop_class_of_mpmi(i->mpmi)))
+	if (lop_is_measured(i) || (i->measured_ns && (declared == LOP_MEMORY_UNKNOWN || declared == lop_class_of_mpmi(i->mpmi))))
 		return i->mpmi;
 	return lop_class_mpmi(declared);
 }

@@ -113,12 +113,16 @@ lop_rule u32 lop_in_case(const struct lop_sched *s, u32 most)
 
 /*
  * The size that a set should have:
- *     size(high)  = declared + taken + left                          if every active application declared its parallelism
+ *     size(high)  = declared + over + taken + left                   if every active application declared its parallelism
  *                 = active + strays + in case + taken + left         otherwise
  *     in case     = min(spare + room, cores - active - strays - homes)
  *     size(green) = active, or where tasks are paced the number of homes (pace.h), and of cores for background tasks
  * The high set is limited to the online CPUs of domains that are on, without the reserved one, and to the power cap
  * (cap.h); the green set to those of them that are not high.
+ * over: active tasks beyond what their application declared, where several applications are active: one that runs alone may
+ * confine itself, but not others
+ * Worked example: one application declared 1 and computes with 15 threads, another one declared and runs 4. The first alone
+ * has 1 core; with the second they have 1 + 4 + 14 = 19, not 5.
  * room: see room.h; where the rule is in use, also one member for each core that two members share
  * taken: members that run a higher class, so our tasks cannot use them
  * left: tasks that became active for the reserved CPU, while there was one
@@ -134,7 +138,7 @@ lop_subprog u32 lop_target(const struct lop_sched *s lop_nonnull, enum lop_set s
 	if (s->config.sizing == LOP_SIZE_FIXED)
 		want = s->config.fixed_size;
 	else if (s->membership.declared_sum && !lop_undeclared(s))
-		want = s->membership.declared_sum;
+		want = s->membership.declared_sum + (s->membership.nr_declared > 1 ? s->membership.over_declared : 0);
 	else
 		want = lop_in_case(s, most);
 	if (s->config.sizing == LOP_SIZE_BY_DEMAND && !lop_cpus_empty(&s->taken))
@@ -165,7 +169,23 @@ lop_rule u64 lop_count_app(struct lop_sched *s, u32 declared, s32 by)
 	if (!declared)
 		return LOP_ONE_UNDECLARED * (u64)(s64)by;
 	lop_atomic_add(&s->membership.declared_sum, declared * (u32)by);
+	lop_atomic_add(&s->membership.nr_declared, by);
 	return 0;
+}
+
+/* Active tasks of an application beyond what it declared, if it declared anything. */
+lop_rule u32 lop_over_declared(u64 demand)
+{
+	u32 active = lop_app_active(demand), declared = lop_app_declared(demand);
+	return declared && active > declared ? active - declared : 0;
+}
+
+/* The demand of an application changes. */
+lop_rule void lop_count_over(struct lop_sched *s, u64 before, u64 after)
+{
+	u32 more = lop_over_declared(after) - lop_over_declared(before);
+	if (more)
+		lop_atomic_add(&s->membership.over_declared, more);
 }
 
 /*
@@ -177,6 +197,7 @@ lop_rule u64 lop_count_app(struct lop_sched *s, u32 declared, s32 by)
 lop_rule u64 lop_app_enter(struct lop_sched *s, struct lop_app *app)
 {
 	u64 before = app ? lop_atomic_add(&app->demand, 1) : 0;
+	lop_count_over(s, before, before + 1);
 	return lop_app_active(before) ? 0 : lop_count_app(s, lop_app_declared(before), 1);
 }
 
@@ -184,6 +205,7 @@ lop_rule u64 lop_app_leave(struct lop_sched *s, struct lop_app *app)
 {
 	u64 before = app ? lop_atomic_add(&app->demand, -1ULL) : 1;
 	lop_assert(lop_app_active(before) > 0);
+	lop_count_over(s, before, before - 1);
 	return lop_app_active(before) != 1 ? 0 : lop_count_app(s, lop_app_declared(before), -1);
 }
 
@@ -263,6 +285,7 @@ lop_rule bool lop_count_declared(struct lop_sched *s, struct lop_app *app, u32 p
 	}
 	if (!done)
 		return false;
+	lop_count_over(s, before, declared << 32 | lop_app_active(before));
 	if (lop_app_active(before)) {
 		u64 by = lop_count_app(s, (u32)declared, 1) + lop_count_app(s, lop_app_declared(before), -1);
 		if (by)

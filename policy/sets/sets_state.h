@@ -36,6 +36,8 @@ struct lop_membership {
 	u32 anchored[LOP_MAX_CPUS];        /* active tasks of limited affinity that count on this CPU, so it is pinned */
 	struct lop_cpu_times joined_ns, left_ns;
 	u32 declared_sum;                  /* parallelism declared by applications with active tasks (demand.h) */
+	u32 nr_declared;                   /* those applications */
+	u32 over_declared;                 /* active tasks beyond what their application declared */
 	u32 lock;                          /* the one lock: membership changes under it */
 	u32 asked;                         /* how often it was found taken; the holder looks again */
 	u64 promotions, demotions;

@@ -32,8 +32,8 @@ Examples:
 pub fn after_help() -> String {
     format!(
         "{EXAMPLES}
-It needs root. A hint outranks what the scheduler measures, but never affinity, the
-real-time classes or limits of cgroups. New hints replace all earlier ones of the thread,
+It needs root. A hint outranks what the scheduler observes, but never affinity, the
+real-time classes or limits of cgroups, nor what CPU counters say of --memory. New hints replace all earlier ones of the thread,
 and what it says itself by the library. They are cleared when it ends.
 
 Policies that use hints: {}. Those that use --memory: {}.",

@@ -101,6 +101,34 @@ fn never_less_than_one_core_per_application_with_an_active_task() {
     }
 }
 
+/// One application declares 1 and runs 3, as it may: it has one core. Beside another that declared and runs 2 it would take cores from that one: they
+/// have 5. With 4 declared it is not over any more, and what it does not use is its own.
+#[test]
+fn who_declares_too_little_confines_itself_but_nobody_else() {
+    let mut bench = Bench::flat(8);
+    let (low, other) = (bench.app(1), bench.app(2));
+    let lows: Vec<usize> = (0..3).map(|_| bench.task_of(low)).collect();
+    let others = [bench.task_of(other), bench.task_of(other)];
+    bench.wake_all(&lows);
+    assert_eq!(bench.target(), 1);
+    bench.wake_all(&others);
+    assert_eq!(bench.target(), 5);
+    bench.block(lows[0]);
+    assert_eq!(bench.target(), 4);
+    bench.declare(low, 4);
+    assert_eq!(bench.target(), 6);
+    bench.declare(low, 1);
+    assert_eq!(bench.target(), 4);
+    bench.block_all(&others);
+    assert_eq!(bench.target(), 1);
+    bench.block_all(&lows[1..]);
+    let counts = &bench.policy.membership;
+    assert_eq!(
+        (counts.declared_sum, counts.nr_declared, counts.over_declared),
+        (0, 0, 0)
+    );
+}
+
 /// No declaration covers a task of no application: 2 active + 1 spare = 3, not the 2 that were declared.
 #[test]
 fn a_task_of_no_application_is_undeclared() {

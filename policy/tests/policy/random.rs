@@ -464,7 +464,9 @@ impl Story {
             (self.bench.target(), 0)
         );
         assert_eq!((self.bench.world.timer_at_ns, inside.timer_at_ns), (None, 0));
-        assert_eq!((inside.undeclared(), inside.membership.declared_sum), (0, 0));
+        let counts = &inside.membership;
+        assert_eq!((inside.undeclared(), counts.declared_sum), (0, 0));
+        assert_eq!((counts.nr_declared, counts.over_declared), (0, 0));
         assert_eq!(
             (
                 inside.set[Set::High as usize].pinned.cpus(),
