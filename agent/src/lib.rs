@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Enforces a policy from user space, for kernels without sched_ext. The policy core (policy/) is the same; its events come from polling. Its
-//! decisions are carried out by the affinities of a command's threads or, for the whole machine, by a partition of CPUs that no task may use.
+//! decisions are carried out by the affinities of a command's threads or, for the whole machine, by a partition of CPUs that no task may use. And
+//! confines cgroups to memory domains that another program chose ([`node`]).
 
 mod affinity;
 pub mod amp;
@@ -12,6 +13,7 @@ mod follower;
 mod hints;
 mod hotplug;
 mod machine;
+pub mod node;
 mod pace;
 pub mod partition;
 mod plan;

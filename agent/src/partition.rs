@@ -6,8 +6,7 @@
 
 mod groups;
 
-pub(crate) use groups::Groups;
-use groups::System;
+pub(crate) use groups::{Groups, System};
 
 use crate::cpus::Cpus;
 use crate::folder::boot_id;
@@ -134,7 +133,7 @@ fn lack(groups: &dyn Groups, file: &str, error: &io::Error) -> Lack {
     Lack::new(format!("{}: {error}", groups.shown(file)), mend)
 }
 
-fn about(groups: &dyn Groups, file: &str, error: &io::Error) -> String {
+pub(crate) fn about(groups: &dyn Groups, file: &str, error: &io::Error) -> String {
     lack(groups, file, error).into()
 }
 

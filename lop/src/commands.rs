@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The subcommands, one module each: its arguments, and what it does with them.
 
+pub mod agent;
 pub mod amp;
 pub mod cgroup;
 pub mod compare;

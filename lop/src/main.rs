@@ -96,6 +96,9 @@ enum Command {
     /// Workloads: list, show, record a real command
     #[command(subcommand, after_help = commands::workload::EXAMPLES)]
     Workload(commands::workload::Command),
+    /// Confine cgroups to memory domains, for the agent of a Kubernetes node
+    #[command(after_help = commands::agent::EXAMPLES)]
+    Agent(commands::agent::Arguments),
     /// Write man pages and shell completions, for packages
     #[command(hide = true, after_help = commands::generate::EXAMPLES)]
     Generate(commands::generate::Arguments),
@@ -139,6 +142,7 @@ fn run(command: Option<Command>) -> Result<(), Failure> {
         Some(Command::Reproduce(arguments)) => commands::reproduce::run(arguments),
         Some(Command::Machine(command)) => commands::machine::run(command),
         Some(Command::Workload(command)) => commands::workload::run(command),
+        Some(Command::Agent(arguments)) => commands::agent::run(&arguments),
         Some(Command::Generate(arguments)) => commands::generate::run(&arguments, Arguments::command()),
     }
 }

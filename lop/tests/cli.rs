@@ -3,6 +3,8 @@
 
 #[path = "cli/affinity.rs"]
 mod affinity;
+#[path = "cli/agent.rs"]
+mod agent;
 #[path = "cli/bad_input.rs"]
 mod bad_input;
 #[path = "cli/cgroup.rs"]

@@ -44,6 +44,20 @@ impl System {
     pub fn may_change(&self) -> io::Result<()> {
         Ok(rustix::fs::access(&self.0, rustix::fs::Access::WRITE_OK)?)
     }
+
+    /// The cgroups inside one, at any depth; empty if it is gone.
+    pub fn below(&self, group: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.0.join(group)).into_iter().flatten().flatten();
+        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        let names = folders.filter_map(|entry| entry.file_name().into_string().ok());
+        let children = names.map(|name| format!("{group}/{name}"));
+        children
+            .flat_map(|child| {
+                let inside = self.below(&child);
+                std::iter::once(child).chain(inside)
+            })
+            .collect()
+    }
 }
 
 /// The mount point in a line of mountinfo, if it is that of cgroup v2: `ID PARENT DEVICE ROOT POINT OPTIONS [TAG...] - TYPE SOURCE OPTIONS`.
@@ -72,7 +86,8 @@ impl Groups for System {
     }
 
     fn write(&self, file: &str, text: &str) -> io::Result<()> {
-        let mut file = OpenOptions::new().write(true).open(self.0.join(file))?;
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).truncate(true).open(self.0.join(file))?;
         file.write_all(format!("{text}\n").as_bytes())
     }
 

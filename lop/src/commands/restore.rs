@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `lop restore`: puts speeds, affinities, parked CPUs and limits of frequency back after a run was killed in a way that left it no time for it.
+//! `lop restore`: puts speeds, affinities, CPUs of cgroups, parked CPUs and limits of frequency back after a run was killed in a way that left it no time for it.
 
 use super::put_back::{all_is_back, told};
 use super::{amp, kernel::Place};
@@ -16,8 +16,9 @@ pub const EXAMPLES: &str = "\
 Example:
   lop restore
 
-It restores speeds, parked CPUs, frequency limits and the CPUs of threads whose 'lop
-run' was killed. The next 'lop start' restores speeds and parked CPUs by itself.";
+It restores speeds, parked CPUs, frequency limits, the CPUs of threads whose 'lop run'
+was killed, and those of cgroups whose 'lop agent --node' was. The next 'lop start'
+restores speeds and parked CPUs by itself, the next 'lop agent --node' cgroups.";
 
 #[derive(Args)]
 pub struct Arguments {
@@ -32,6 +33,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Err(running.mend("'lop stop' ends it and puts them back").into());
     }
     let threads = give_back_cpus(arguments.place.asked().as_deref())?;
+    let cgroups = open_cgroups(&arguments.place.root, dir.path())?;
     let opened = partition::restore(&arguments.place.root, &partition::journal(dir.path()));
     let opened = opened.map_err(|sentence| Failure::new(FAILED, sentence))?;
     if opened {
@@ -45,9 +47,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     // Neither is to be left because the other could not be put back.
     let limits = amp::restore(&arguments.place);
     let (speeds, limits) = (speeds?, limits?);
-    match threads || opened || speeds || limits {
+    match threads || cgroups || opened || speeds || limits {
         true => Ok(()),
-        false => terminal::print("nothing to restore: no changed speeds, affinities or parked CPUs were left\n"),
+        false => {
+            terminal::print("nothing to restore: no changed speeds, affinities, cgroups or parked CPUs were left\n")
+        }
     }
 }
 
@@ -72,5 +76,13 @@ fn give_back_cpus(run_dir: Option<&Path>) -> Result<bool, Failure> {
     terminal::print(&format!(
         "threads of a killed run that have all their CPUs back: {threads}\n"
     ))?;
+    Ok(true)
+}
+
+/// Cgroups whose `lop agent --node` was killed. True: it had confined some.
+fn open_cgroups(root: &Path, run_dir: &Path) -> Result<bool, Failure> {
+    let restored = lop_agent::node::restore(root, run_dir).map_err(|sentence| Failure::new(FAILED, sentence))?;
+    let Some(cgroups) = restored else { return Ok(false) };
+    terminal::print(&format!("cgroups that have all their CPUs back: {cgroups}\n"))?;
     Ok(true)
 }

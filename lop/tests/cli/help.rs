@@ -14,6 +14,7 @@ fn every_level_has_help_with_examples() {
         &["restore"],
         &["hint"],
         &["run"],
+        &["agent"],
         &["amp"],
         &["amp", "set"],
         &["amp", "show"],

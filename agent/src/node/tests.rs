@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! On folders that look like cgroups. What a person sees of `lop agent --node` is in lop/tests/cli/agent.rs.
+
+use super::*;
+use std::fs;
+
+/// Eight CPUs in two memory domains, and two pods.
+struct Machine(tempfile::TempDir);
+
+impl Machine {
+    fn new() -> Self {
+        let machine = Self(tempfile::tempdir().unwrap());
+        machine.put("proc/self/mountinfo", "42 24 0:39 / /cg rw - cgroup2 cgroup2 rw");
+        machine.put("cg/cgroup.controllers", "cpuset");
+        machine.put("sys/devices/system/cpu/present", "0-7");
+        machine.put("sys/devices/system/cpu/online", "0-7");
+        for cpu in 0..8 {
+            let cache = format!("sys/devices/system/cpu/cpu{cpu}/cache/index0");
+            machine.put(&format!("{cache}/level"), "3");
+            machine.put(&format!("{cache}/type"), "Unified");
+            machine.put(&format!("{cache}/shared_cpu_list"), if cpu < 4 { "0-3" } else { "4-7" });
+        }
+        machine.put("cg/pods/cpuset.cpus.effective", "0-7");
+        for group in ["a", "a/box", "b"] {
+            machine.put(&format!("cg/pods/{group}/cpuset.cpus"), "");
+        }
+        machine
+    }
+
+    fn put(&self, file: &str, text: &str) {
+        let path = self.0.path().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, format!("{text}\n")).unwrap();
+    }
+
+    fn set_of(&self, group: &str) -> String {
+        fs::read_to_string(self.0.path().join("cg/pods").join(group).join("cpuset.cpus")).unwrap()
+    }
+
+    fn begin(&self) -> Node {
+        Node::begin(self.0.path(), &self.0.path().join("run")).unwrap()
+    }
+}
+
+/// What is left, by the last part of each cgroup's path.
+fn ask(node: &mut Node, confine: &[(&str, usize)]) -> BTreeMap<String, String> {
+    let confine = confine
+        .iter()
+        .map(|(group, domain)| (format!("pods/{group}"), *domain))
+        .collect();
+    let answer = node.serve(&Request { confine }).unwrap();
+    assert_eq!(answer.domains, ["0-3", "4-7"]);
+    let last = |group: String| group.trim_start_matches("pods/").to_string();
+    answer.left.into_iter().map(|(group, why)| (last(group), why)).collect()
+}
+
+#[test]
+fn a_request_replaces_the_one_before() {
+    let machine = Machine::new();
+    let mut node = machine.begin();
+    assert!(ask(&mut node, &[("a", 0), ("b", 1)]).is_empty());
+    assert_eq!(
+        (machine.set_of("a"), machine.set_of("b")),
+        ("0-3\n".into(), "4-7\n".into())
+    );
+    assert!(ask(&mut node, &[("a", 1)]).is_empty());
+    assert_eq!(
+        (machine.set_of("a"), machine.set_of("b")),
+        ("4-7\n".into(), "\n".into())
+    );
+    drop(node);
+    assert_eq!(
+        (machine.set_of("a"), machine.set_of("a/box")),
+        ("\n".into(), "\n".into())
+    );
+}
+
+#[test]
+fn cpus_that_somebody_else_chose_stay() {
+    let machine = Machine::new();
+    machine.put("cg/pods/b/cpuset.cpus", "2");
+    let mut node = machine.begin();
+    let left = ask(&mut node, &[("a", 0), ("b", 1)]);
+    assert!(
+        left["b"].contains("pods/b/cpuset.cpus to 2, as kubelet's static CPU manager does"),
+        "{left:?}"
+    );
+    // Later, and below: then what was given is taken back, so that it does not narrow the other's choice.
+    machine.put("cg/pods/a/box/cpuset.cpus", "6-7");
+    let left = ask(&mut node, &[("a", 0), ("b", 1)]);
+    assert!(left["a"].contains("pods/a/box/cpuset.cpus to 6-7"), "{left:?}");
+    assert_eq!(machine.set_of("a"), "\n");
+    machine.put("cg/pods/a/box/cpuset.cpus", "");
+    assert!(ask(&mut node, &[("a", 0)]).is_empty());
+    machine.put("cg/pods/a/cpuset.cpus", "5");
+    assert_eq!(ask(&mut node, &[("a", 0)]).len(), 1);
+    drop(node);
+    assert_eq!(
+        ["a", "b", "a/box"].map(|group| machine.set_of(group)),
+        ["5\n", "2\n", "\n"]
+    );
+}
+
+#[test]
+fn what_cannot_be_is_told_and_nothing_is_written() {
+    let machine = Machine::new();
+    let mut node = machine.begin();
+    machine.put("cg/pods/cpuset.cpus.effective", "0-5");
+    for (group, domain, why) in [
+        ("a", 2, "no memory domain 2: this machine has 2"),
+        ("a", 1, "may use CPUs 0-5 only"),
+        ("gone", 0, "gone/cpuset.cpus: No such file"),
+        ("../a", 0, "expected the path of a cgroup below the mount point"),
+    ] {
+        let left = ask(&mut node, &[(group, domain)]);
+        assert!(left[group].contains(why), "{left:?}");
+        assert_eq!(machine.set_of("a"), "\n");
+    }
+}
+
+#[test]
+fn a_cgroup_that_went_has_nothing_to_give_back() {
+    let machine = Machine::new();
+    let mut node = machine.begin();
+    ask(&mut node, &[("b", 1)]);
+    fs::remove_dir_all(machine.0.path().join("cg/pods/b")).unwrap();
+    assert!(ask(&mut node, &[]).is_empty());
+    assert_eq!(node.end(), Ok(()));
+}
+
+#[test]
+fn a_journal_of_another_boot_or_cut_short_is_no_reason_to_write() {
+    let machine = Machine::new();
+    machine.put("cg/pods/b/cpuset.cpus", "4-7");
+    let boot = crate::folder::boot_id();
+    for text in ["another boot\n4-7 pods/b\n".to_string(), format!("{boot}\n4-7 pods/b")] {
+        fs::create_dir_all(machine.0.path().join("run")).unwrap();
+        fs::write(machine.0.path().join("run/node.journal"), text).unwrap();
+        drop(machine.begin());
+        assert_eq!(machine.set_of("b"), "4-7\n");
+    }
+    fs::write(machine.0.path().join("run/node.journal"), format!("{boot}\n4-7\n")).unwrap();
+    let error = Node::begin(machine.0.path(), &machine.0.path().join("run"))
+        .err()
+        .unwrap();
+    assert!(
+        error.contains("node.journal:2: expected CPUs and a cgroup, found '4-7'"),
+        "{error}"
+    );
+}
