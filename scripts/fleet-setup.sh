@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# fleet-setup.sh: sourced by scripts/fleet-*.sh. Builds gather-scheduler, gather-power and the API server of Kubernetes, and starts the API server with etcd on
+# fleet-setup.sh: sourced by scripts/fleet-*.sh. Builds gather-scheduler, gather-power, gather-node and the API server of Kubernetes, and starts the API server with etcd on
 # loopback, with the accounts and rights of fleet/manifests/. The first build takes minutes. All that runs ends with the script.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/need.sh cc go etcd curl openssl python3
 go=$(scripts/go.sh)
 bin=$PWD/target/fleet
-(cd fleet/cmd && CGO_ENABLED=1 "$go" build -trimpath -o "$bin/" ./gather-scheduler ./gather-power k8s.io/kubernetes/cmd/kube-apiserver)
+(cd fleet/cmd && CGO_ENABLED=1 "$go" build -trimpath -o "$bin/" ./gather-scheduler ./gather-power ./gather-node k8s.io/kubernetes/cmd/kube-apiserver)
 
 place=$(mktemp -d)
 declare -A started
@@ -62,20 +62,22 @@ apply() {
       CustomResourceDefinition) kind=apis/apiextensions.k8s.io/v1/customresourcedefinitions ;;
       ClusterRole | ClusterRoleBinding) kind=apis/rbac.authorization.k8s.io/v1/${kind,,}s ;;
       Role | RoleBinding) kind=apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/${kind,,}s ;;
-      Deployment) kind=apis/apps/v1/namespaces/kube-system/deployments ;;
+      Deployment | DaemonSet) kind=apis/apps/v1/namespaces/kube-system/${kind,,}s ;;
+      ValidatingAdmissionPolicy) kind=apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies ;;
+      ValidatingAdmissionPolicyBinding) kind=apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings ;;
       *) kind=api/v1/namespaces/kube-system/${kind,,}s ;;
     esac
     sed '/^---$/d' "$object" | create "/$kind?fieldValidation=Strict"
   done
 }
 
-# kubeconfig NAME: of that account.
+# kubeconfig NAME [TOKEN]: of that account.
 kubeconfig() {
   cat >"$place/$1.kubeconfig" <<EOF
 apiVersion: v1
 kind: Config
 clusters: [{name: fleet, cluster: {server: "$server", certificate-authority: "$place/apiserver.crt"}}]
-users: [{name: $1, user: {token: "$token-$1"}}]
+users: [{name: $1, user: {token: "${2:-$token-$1}"}}]
 contexts: [{name: fleet, context: {cluster: fleet, user: $1}}]
 current-context: fleet
 EOF

@@ -65,6 +65,7 @@ stage_that_builds
 stage_of_build 'drawn' drawn_anew
 stage 'interleavings' interleavings
 stage 'fleet cluster' scripts/fleet-cluster.sh
+stage 'fleet node' scripts/fleet-node.sh
 stage 'fleet kills' scripts/fleet-kills.sh
 stage_of_build 'every cell' cargo test --locked -p lop-simulator --test every_cell
 stage_of_build 'reader' cargo test --workspace --locked --test soak -- --nocapture

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// gather-node publishes the memory domains of its node, and has pods confined to those that the scheduler chose.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"lopsided/fleet/node"
+)
+
+func main() {
+	kubeconfig := flag.String("kubeconfig", "", "file that says how to reach the API server, for use outside the cluster")
+	flag.Usage = func() {
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: NODE_NAME=NAME gather-node [--kubeconfig FILE] [COMMAND...]\n\nCOMMAND is what serves it on this machine, by default: lop agent --node\n\nOptions:")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	if err := run(*kubeconfig, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "gather-node:", err)
+		os.Exit(1)
+	}
+}
+
+func run(kubeconfig string, command []string) error {
+	if len(command) == 0 {
+		command = []string{"lop", "agent", "--node"}
+	}
+	self := os.Getenv("NODE_NAME")
+	if self == "" {
+		return fmt.Errorf("NODE_NAME is not set, so it is not known which node this machine is: set it to spec.nodeName by the downward API, as fleet/manifests does")
+	}
+	api, err := place(kubeconfig)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return node.Run(ctx, api, self, command)
+}
+
+func place(kubeconfig string) (*rest.Config, error) {
+	if kubeconfig != "" {
+		return clientcmd.BuildConfigFromFlags("", kubeconfig)
+	}
+	api, err := rest.InClusterConfig()
+	if err != nil {
+		return nil, fmt.Errorf("%w: outside a cluster --kubeconfig is needed", err)
+	}
+	return api, nil
+}

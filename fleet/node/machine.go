@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+)
+
+// request is what the machine is to bring about. It replaces the one before.
+type request struct {
+	// Confine has the memory domain of each cgroup that is to run in one. All others get their CPUs back.
+	Confine map[string]int `json:"confine"`
+}
+
+// answer is what is so after a request.
+type answer struct {
+	Domains []string          `json:"domains"` // CPUs of each: "0-3,8"
+	Cgroups string            `json:"cgroups"` // where cgroup v2 is mounted
+	Left    map[string]string `json:"left"`    // cgroups that are not as requested, and why
+}
+
+// machine serves requests; tests have their own.
+type machine interface {
+	serve(request) (answer, error)
+}
+
+// child is `lop agent --node`: a line of JSON in, a line out. It restores all cgroups once its input ends.
+type child struct {
+	command *exec.Cmd
+	in      io.WriteCloser
+	out     *bufio.Reader
+}
+
+// start starts the command. It is not killed when the context ends, since it has cgroups to restore: close does that.
+func start(command []string) (*child, error) {
+	c := &child{command: exec.CommandContext(context.Background(), command[0], command[1:]...)}
+	c.command.Stderr = os.Stderr
+	var err error
+	if c.in, err = c.command.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := c.command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	c.out = bufio.NewReader(out)
+	if err := c.command.Start(); err != nil {
+		return nil, fmt.Errorf("%s: %w: it comes with Lopsided and belongs into the image, or name it after the options", command[0], err)
+	}
+	return c, nil
+}
+
+func (c *child) serve(r request) (a answer, err error) {
+	failed := func(err error) error {
+		return fmt.Errorf("%s: %w: its own message is above", c.command, err)
+	}
+	line, err := json.Marshal(r)
+	if err != nil {
+		return a, err
+	}
+	if _, err := c.in.Write(append(line, '\n')); err != nil {
+		return a, failed(err)
+	}
+	text, err := c.out.ReadBytes('\n')
+	if err != nil {
+		return a, failed(fmt.Errorf("no answer: %w", err))
+	}
+	if err := json.Unmarshal(text, &a); err != nil {
+		return a, failed(fmt.Errorf("answer %.100q: %w", text, err))
+	}
+	return a, nil
+}
+
+// close waits until it has restored all cgroups. An error says that it has not.
+func (c *child) close() error {
+	if err := c.in.Close(); err != nil {
+		return err
+	}
+	return c.command.Wait()
+}
