@@ -4,7 +4,6 @@ package scheduler
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -78,6 +77,7 @@ func (c *cluster) SharedInformerFactory() informers.SharedInformerFactory {
 }
 func (c *cluster) KubeConfig() *rest.Config                     { return c.kubeConfig }
 func (c *cluster) EventRecorder() events.EventRecorderLogger    { return c.recorder }
+func (c *cluster) APICacher() framework.APICacher               { return nil }
 func (c *cluster) ClientSet() clientset.Interface               { return fakeClient{c: c} }
 func (c *cluster) SnapshotSharedLister() framework.SharedLister { return lister{c: c} }
 
@@ -217,31 +217,19 @@ type fakeClient struct {
 func (f fakeClient) CoreV1() core.CoreV1Interface  { return f }
 func (f fakeClient) Pods(string) core.PodInterface { return f }
 
-// Patch merges annotations as the API server does.
-func (f fakeClient) Patch(_ context.Context, name string, kind types.PatchType, patch []byte, _ metav1.PatchOptions, _ ...string) (*v1.Pod, error) {
-	var merge struct {
-		Metadata struct {
-			UID         types.UID
-			Annotations map[string]*string
-		}
-	}
-	if err := json.Unmarshal(patch, &merge); err != nil || kind != types.MergePatchType {
-		return nil, fmt.Errorf("%s %s: %v", kind, patch, err)
-	}
-	pod := f.c.stored[name]
-	if pod == nil || pod.UID != merge.Metadata.UID {
-		return nil, errors.New("no such pod")
+// Bind writes node and annotations as the API server does.
+func (f fakeClient) Bind(_ context.Context, binding *v1.Binding, _ metav1.CreateOptions) error {
+	pod := f.c.stored[binding.Name]
+	if pod == nil || pod.UID != binding.UID || pod.Spec.NodeName != "" {
+		return fmt.Errorf("no such pod waits: %+v", binding)
 	}
 	pod = pod.DeepCopy()
-	for key, value := range merge.Metadata.Annotations {
-		if value == nil {
-			delete(pod.Annotations, key)
-		} else {
-			metav1.SetMetaDataAnnotation(&pod.ObjectMeta, key, *value)
-		}
+	pod.Spec.NodeName = binding.Target.Name
+	for key, value := range binding.Annotations {
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, key, value)
 	}
-	f.c.stored[name] = pod
-	return pod, nil
+	f.c.stored[binding.Name] = pod
+	return nil
 }
 
 // add makes a node with domains of so many cores, "4,8", none if it is empty.
@@ -414,17 +402,17 @@ func (y *cycle) takeBack() {
 
 func (y *cycle) bind() error {
 	ctx := context.Background()
-	_, status := y.c.gather.PreBindPreFlight(ctx, y.state, y.pod, y.node)
-	if status.IsSuccess() {
-		status = y.c.gather.PreBind(ctx, y.state, y.pod, y.node)
-	}
-	if !status.IsSuccess() && !status.IsSkip() {
+	status := y.c.gather.Bind(ctx, y.state, y.pod, y.node)
+	switch {
+	case status.IsSkip(): // for DefaultBinder
+		bound := y.c.stored[y.pod.Name].DeepCopy()
+		bound.Spec.NodeName = y.node
+		y.c.stored[y.pod.Name] = bound
+	case !status.IsSuccess():
 		y.unreserve()
 		return status.AsError()
 	}
-	bound := y.c.stored[y.pod.Name].DeepCopy()
-	bound.Spec.NodeName = y.node
-	y.c.stored[y.pod.Name] = bound
+	bound := y.c.stored[y.pod.Name]
 	if !y.c.lags {
 		y.c.nodes[y.node].remove(bound.UID)
 		y.c.nodes[y.node].add(bound)

@@ -21,6 +21,7 @@ type hold struct {
 	application gather.Application
 	fit         gather.Fit
 	why         string // why there is no domain
+	written     bool   // Bind was asked, and the API server has it
 }
 
 // residents knows the domains of pods: from holds, and of those without one from their annotations.

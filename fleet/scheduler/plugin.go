@@ -9,7 +9,6 @@ package scheduler
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -18,7 +17,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	corev1 "k8s.io/component-helpers/scheduling/corev1"
 	framework "k8s.io/kube-scheduler/framework"
@@ -45,7 +43,7 @@ var (
 	_ framework.PreScorePlugin    = &Gather{}
 	_ framework.ScorePlugin       = &Gather{}
 	_ framework.ReservePlugin     = &Gather{}
-	_ framework.PreBindPlugin     = &Gather{}
+	_ framework.BindPlugin        = &Gather{}
 	_ framework.PostBindPlugin    = &Gather{}
 	_ framework.EnqueueExtensions = &Gather{}
 )
@@ -266,36 +264,41 @@ func (g *Gather) Unreserve(_ context.Context, _ framework.CycleState, pod *v1.Po
 	g.residents.release(pod.UID)
 }
 
-// PreBindPreFlight skips pods that hold nothing. For all others the annotation is written, whatever it says.
-func (g *Gather) PreBindPreFlight(_ context.Context, _ framework.CycleState, pod *v1.Pod, _ string) (*framework.PreBindPreFlightResult, *framework.Status) {
-	if g.residents.held(pod.UID) == nil {
-		return nil, framework.NewStatus(framework.Skip)
-	}
-	return &framework.PreBindPreFlightResult{AllowParallel: true}, nil
-}
-
-// PreBind writes the domain into the pod's annotation, or takes out the one of an earlier try.
-func (g *Gather) PreBind(ctx context.Context, _ framework.CycleState, pod *v1.Pod, _ string) *framework.Status {
+// Bind writes node and domain in one request, so that no pod has one without the other, and the API server has no more to do than with
+// DefaultBinder. That one binds pods that hold nothing.
+func (g *Gather) Bind(ctx context.Context, _ framework.CycleState, pod *v1.Pod, nodeName string) *framework.Status {
 	if api.IsNodesOwn(pod) {
-		return nil
+		return framework.NewStatus(framework.Skip)
 	}
 	h := g.residents.held(pod.UID)
 	if h == nil {
 		return framework.AsStatus(fmt.Errorf("pod %s/%s was deleted meanwhile", pod.Namespace, pod.Name))
 	}
-	var value any // null removes an annotation
+	binding := &v1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}, // another pod of the same name is refused
+		Target:     v1.ObjectReference{Kind: "Node", Name: nodeName},
+	}
 	if h.domain >= 0 {
-		value = strconv.Itoa(h.domain)
+		binding.Annotations = map[string]string{api.DomainAnnotation: strconv.Itoa(h.domain)}
+	} else if _, found := pod.Annotations[api.DomainAnnotation]; found {
+		binding.Annotations = map[string]string{api.DomainAnnotation: ""} // a binding takes none out
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid":         pod.UID, // another pod of the same name is refused
-		"annotations": map[string]any{api.DomainAnnotation: value},
-	}})
-	if err != nil {
-		return framework.AsStatus(err)
-	}
-	_, err = g.handle.ClientSet().CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	err := g.bind(ctx, binding)
+	h.written = err == nil
 	return framework.AsStatus(err)
+}
+
+// bind asks as DefaultBinder does.
+func (g *Gather) bind(ctx context.Context, binding *v1.Binding) error {
+	cacher := g.handle.APICacher()
+	if cacher == nil {
+		return g.handle.ClientSet().CoreV1().Pods(binding.Namespace).Bind(ctx, binding, metav1.CreateOptions{})
+	}
+	done, err := cacher.BindPod(binding)
+	if err == nil {
+		err = cacher.WaitOnFinish(ctx, done)
+	}
+	return err
 }
 
 // PostBind says why the pod is where it is.
@@ -310,9 +313,13 @@ func (g *Gather) PostBind(_ context.Context, _ framework.CycleState, pod *v1.Pod
 	if _, err := g.residents.profiles.intensity(pod); err != nil {
 		say(v1.EventTypeWarning, "IntensityUnknown", "Counts as intensive: %v", err)
 	}
-	if h.domain < 0 {
+	domain, why := h.domain, h.why
+	if !h.written {
+		domain, why = -1, "another plugin bound the pod: at bind Gather has to be the first, as in config.yaml"
+	}
+	if domain < 0 {
 		placed.WithLabelValues("no domain").Inc()
-		say(v1.EventTypeWarning, "NoMemoryDomain", "Runs anywhere on node %s: %s", nodeName, h.why)
+		say(v1.EventTypeWarning, "NoMemoryDomain", "Runs anywhere on node %s: %s", nodeName, why)
 		return
 	}
 	placed.WithLabelValues(h.fit.String()).Inc()

@@ -297,10 +297,6 @@ func TestNodesOwnPods(t *testing.T) {
 		own.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Controller: &yes}}
 		c.takes = func(_ *v1.Pod, n *v1.Node) bool { return n.Name == "a" }
 		c.wants(own, "a.", "")
-		// Without its feature NominatedNodeNameForExpectation kube-scheduler calls PreBind without PreBindPreFlight.
-		if status := c.gather.PreBind(context.Background(), newState(), own, "a"); !status.IsSuccess() {
-			t.Error(status)
-		}
 	}
 	c.takes = func(*v1.Pod, *v1.Node) bool { return true }
 	if held := len(c.gather.residents.holds); held != 0 {
@@ -585,4 +581,27 @@ func TestPlacementsAreCounted(t *testing.T) {
 	if after := [...]float64{count("empty machine"), count("empty domain"), count("no domain")}; after != [...]float64{before[0] + 1, before[1] + 1, before[2]} {
 		t.Errorf("%v, then %v", before, after)
 	}
+}
+
+// A binding writes annotations, but takes none out.
+func TestAnnotationOfBefore(t *testing.T) {
+	c := newCluster(t)
+	c.add("bare", "")
+	p := c.pod("p", "1", "0.5")
+	p.Annotations = map[string]string{api.DomainAnnotation: "1"}
+	c.wants(p, "bare.", "")
+}
+
+func TestBoundByAnother(t *testing.T) {
+	c := newCluster(t)
+	c.add("a", "4")
+	y, err := c.begin(c.pod("p", "1", "0.5"))
+	if err == nil {
+		err = y.reserve()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.gather.PostBind(context.Background(), y.state, y.pod, y.node)
+	c.saysEvent("NoMemoryDomain Runs anywhere on node a: another plugin bound the pod: at bind Gather has to be the first")
 }
