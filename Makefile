@@ -8,7 +8,7 @@ DESTDIR ?=
 
 export PREFIX DESTDIR
 
-.PHONY: help build install uninstall deb demo test soak lint fleet-test loads bench vm-bench fuzz try clean
+.PHONY: help build install uninstall deb demo test soak lint fleet-test fleet-demo loads bench vm-bench fuzz try clean
 
 help:
 	@echo 'make build  the release build, target/release/lop'
@@ -19,6 +19,7 @@ help:
 	@echo 'make soak   the rest, hours: shares, delays, percentiles, stressors, older kernels, long fuzzing, packaging, deliberate faults'
 	@echo 'make lint   the quick part of make test: format, lint, rules of policy/'
 	@echo 'make fleet-test  the part of make test that is about fleet/: gather on many machines, in Go'
+	@echo 'make fleet-demo  the default scheduler of Kubernetes, MostAllocated and Gather place the same arrivals on machines that do not exist; minutes'
 	@echo 'make loads  small native programs of known structure, in target/loads'
 	@echo 'make bench  events per second (criterion), peak memory, cost of a wakeup that promotes a CPU, ns per call of hints/'
 	@echo 'make vm-bench  lopsided, the kernel'"'"'s own scheduler and other installed ones, measured in a virtual machine'
@@ -52,6 +53,9 @@ lint:
 
 fleet-test:
 	@scripts/fleet-test.sh
+
+fleet-demo:
+	@scripts/fleet-demo.sh
 
 loads:
 	@scripts/loads.sh

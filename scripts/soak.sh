@@ -67,6 +67,8 @@ stage 'interleavings' interleavings
 stage 'fleet cluster' scripts/fleet-cluster.sh
 stage 'fleet node' scripts/fleet-node.sh
 stage 'fleet kills' scripts/fleet-kills.sh
+stage 'fleet demo' scripts/fleet-demo.sh
+stage 'fleet rate' scripts/fleet-rate.sh
 stage_of_build 'every cell' cargo test --locked -p lop-simulator --test every_cell
 stage_of_build 'reader' cargo test --workspace --locked --test soak -- --nocapture
 stage_of_build 'kills' env LOP_KILLS=1000 cargo test --workspace --locked --lib --test cli killed
@@ -86,5 +88,5 @@ stage_of_build 'deliberate faults' scripts/mutants.sh
 stage 'fuzzing' scripts/fuzz.sh "${FUZZ_SECONDS:-1800}"
 code=0
 finish || code=1
-[ $# -gt 0 ] || echo 'printed but not judged: the stages replay, agent, amp and amp hints; in reader times and runs whose threads wait for one another; in kernel, what is counted as printed'
+[ $# -gt 0 ] || echo 'printed but not judged: the stages fleet rate, replay, agent, amp and amp hints; in reader times and runs whose threads wait for one another; in kernel, what is counted as printed'
 exit $code

@@ -4,6 +4,7 @@
 //! are all busy. docs/model.md says what that leaves out.
 
 mod application;
+mod asked;
 mod bound;
 mod experiment;
 mod model;
@@ -11,12 +12,14 @@ mod places;
 mod run;
 mod scored;
 
+pub use asked::{Arrival, Place, Scheduler};
 pub use experiment::{Experiment, PolicyResult, Results};
 
 use crate::outcome::Bounds;
 use application::Application;
 use lop_machine::Machine;
 use model::Model;
+use run::Placer;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -161,6 +164,12 @@ impl Fleet {
     /// Runs the arrivals of this seed, which are the same for every policy. The same input gives the same outcome, bit for bit.
     pub fn simulate(&self, policy: Policy, seed: u64) -> Outcome {
         run::run(self, policy, &self.arrivals(seed))
+    }
+
+    /// The same with a scheduler from elsewhere. `always_on`: no machine is ever switched off.
+    pub fn simulate_asking(&self, scheduler: &mut dyn Scheduler, always_on: bool, seed: u64) -> Outcome {
+        let placer = Placer::asking(scheduler, self);
+        run::run_by(self, placer, always_on, &self.arrivals(seed))
     }
 
     fn model_of(&self, machine: u32) -> usize {

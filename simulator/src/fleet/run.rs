@@ -2,6 +2,7 @@
 //! The event loop: arrivals, ends, machines that boot and that are switched off.
 
 use super::application::Application;
+use super::asked::{Asked, Scheduler};
 use super::bound::{alone_ns, bounds};
 use super::model::Pace;
 use super::places::Places;
@@ -72,12 +73,16 @@ struct Running {
     pace: Pace,
 }
 
-enum Placer {
+pub(super) enum Placer<'a> {
     Scored(Scored),
     Gather(Places),
+    Asked(Asked<'a>),
 }
 
-impl Placer {
+impl<'a> Placer<'a> {
+    pub fn asking(scheduler: &'a mut dyn Scheduler, fleet: &Fleet) -> Self {
+        Self::Asked(Asked::new(scheduler, fleet))
+    }
     fn new(policy: Policy, fleet: &Fleet) -> Self {
         let score = match policy {
             Policy::LeastAllocated | Policy::AlwaysOn => Score::LeastAllocated,
@@ -93,28 +98,32 @@ impl Placer {
         };
         Self::Scored(Scored::new(score, fleet))
     }
-    fn place(&self, application: &Application) -> Option<u32> {
+    fn place(&mut self, number: u32, application: &Application) -> Option<u32> {
         match self {
             Self::Scored(scored) => scored.place(application.cores),
             Self::Gather(places) => places.place(&application.thread()),
+            Self::Asked(asked) => asked.place(number, application),
         }
     }
     fn add(&mut self, machine: u32, domain: u32, application: &Application) {
         match self {
             Self::Scored(scored) => scored.change(machine, domain, i64::from(application.cores)),
             Self::Gather(places) => places.add(domain, application.thread()),
+            Self::Asked(asked) => asked.add(domain, application.cores),
         }
     }
-    fn remove(&mut self, machine: u32, domain: u32, application: &Application) {
+    fn remove(&mut self, machine: u32, domain: u32, number: u32, application: &Application) {
         match self {
             Self::Scored(scored) => scored.change(machine, domain, -i64::from(application.cores)),
             Self::Gather(places) => places.remove(domain, &application.thread()),
+            Self::Asked(asked) => asked.remove(domain, number, application.cores),
         }
     }
     fn set_off(&mut self, machine: u32) {
         match self {
             Self::Scored(scored) => scored.set_off(machine),
             Self::Gather(places) => places.set_off(machine, true),
+            Self::Asked(asked) => asked.set_off(machine),
         }
     }
 }
@@ -126,7 +135,7 @@ struct World<'a> {
     events: BinaryHeap<Reverse<Event>>,
     machines: Vec<Machine>,
     domains: Vec<Domain>,
-    placer: Placer,
+    placer: Placer<'a>,
     always_on: bool,
     /// Those that fit nowhere, by cores; no queue is empty.
     queue: BTreeMap<u32, VecDeque<u32>>,
@@ -153,9 +162,23 @@ struct Totals {
     counters: Counters,
 }
 
-/// Every application must end.
 pub(super) fn run(fleet: &Fleet, policy: Policy, applications: &[Application]) -> Outcome {
-    let mut world = World::new(fleet, policy, applications);
+    run_by(
+        fleet,
+        Placer::new(policy, fleet),
+        policy == Policy::AlwaysOn,
+        applications,
+    )
+}
+
+/// Every application must end. `always_on`: no machine is ever switched off.
+pub(super) fn run_by<'a>(
+    fleet: &'a Fleet,
+    placer: Placer<'a>,
+    always_on: bool,
+    applications: &'a [Application],
+) -> Outcome {
+    let mut world = World::new(fleet, placer, always_on, applications);
     let mut arrivals = (0..applications.len() as u32).peekable();
     loop {
         let arrives_ns = arrivals.peek().map(|&next| applications[next as usize].arrives_ns);
@@ -173,7 +196,7 @@ pub(super) fn run(fleet: &Fleet, policy: Policy, applications: &[Application]) -
 }
 
 impl<'a> World<'a> {
-    fn new(fleet: &'a Fleet, policy: Policy, applications: &'a [Application]) -> Self {
+    fn new(fleet: &'a Fleet, placer: Placer<'a>, always_on: bool, applications: &'a [Application]) -> Self {
         let mut world = Self {
             fleet,
             applications,
@@ -181,8 +204,8 @@ impl<'a> World<'a> {
             events: BinaryHeap::new(),
             machines: Vec::new(),
             domains: Vec::new(),
-            placer: Placer::new(policy, fleet),
-            always_on: policy == Policy::AlwaysOn,
+            placer,
+            always_on,
             queue: BTreeMap::new(),
             solver: Solver::default(),
             paces: Vec::new(),
@@ -248,7 +271,7 @@ impl<'a> World<'a> {
     /// False: it fits nowhere.
     fn place(&mut self, number: u32) -> bool {
         let application = &self.applications[number as usize];
-        let Some(domain) = self.placer.place(application) else {
+        let Some(domain) = self.placer.place(number, application) else {
             return false;
         };
         let machine = self.domains[domain as usize].machine;
@@ -308,7 +331,7 @@ impl<'a> World<'a> {
         about.busy -= application.cores;
         about.applications -= 1;
         let empty = about.applications == 0;
-        self.placer.remove(machine, domain, application);
+        self.placer.remove(machine, domain, ended.application, application);
         self.note_end(&ended);
         self.set_paces(domain);
         if empty {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+use super::places::Places;
 use super::scored::{Score, Scored};
 use super::*;
 use crate::contention::Solver;
 use crate::random::Stream;
 use crate::workload::{memory, MemoryUse};
+use lop_policy::Thread;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -300,4 +302,73 @@ fn what_a_fleet_cannot_be_is_said() {
         machine(2),
     );
     assert!(share.contains("intensive = 1.5, expected 0 to 1"), "{share}");
+}
+
+/// The policies as if they were schedulers from elsewhere.
+struct Elsewhere {
+    scored: Option<Scored>,
+    places: Places,
+    /// By application: domain, cores, thread.
+    placed: Vec<Option<(u32, u32, Thread)>>,
+}
+
+/// Machines have two domains each.
+const DOMAINS: u32 = 2;
+
+impl Scheduler for Elsewhere {
+    fn place(&mut self, arrival: &Arrival) -> Option<Place> {
+        let thread = Thread::arriving(Some((arrival.mpki * 1000.0).round() as u32), 1000 * arrival.cores);
+        let domain = match &self.scored {
+            Some(scored) => scored.place(arrival.cores)?,
+            None => self.places.place(&thread)?,
+        };
+        let machine = domain / DOMAINS;
+        match &mut self.scored {
+            Some(scored) => scored.change(machine, domain, i64::from(arrival.cores)),
+            None => self.places.add(domain, thread),
+        }
+        let number = arrival.number as usize;
+        self.placed.resize(self.placed.len().max(number + 1), None);
+        self.placed[number] = Some((domain, arrival.cores, thread));
+        Some(Place {
+            machine,
+            domain: self.scored.is_none().then_some(domain % DOMAINS),
+        })
+    }
+    fn leaves(&mut self, number: u32) {
+        let (domain, cores, thread) = self.placed[number as usize].take().unwrap();
+        match &mut self.scored {
+            Some(scored) => scored.change(domain / DOMAINS, domain, -i64::from(cores)),
+            None => self.places.remove(domain, &thread),
+        }
+    }
+    fn switched_off(&mut self, machine: u32) {
+        match &mut self.scored {
+            Some(scored) => scored.set_off(machine),
+            None => self.places.set_off(machine, true),
+        }
+    }
+}
+
+/// With a domain and without one.
+#[test]
+fn who_decides_does_not_matter() {
+    let fleet = Fleet::new(setup(10), &[machine(DOMAINS as usize)]).unwrap();
+    for (policy, scored) in [
+        (Policy::Gather, None),
+        (Policy::LeastAllocated, Some(Scored::new(Score::LeastAllocated, &fleet))),
+    ] {
+        let mut places = Places::default();
+        fleet
+            .machines()
+            .for_each(|(_, model)| places.add_machine(&model.domains));
+        let mut elsewhere = Elsewhere {
+            scored,
+            places,
+            placed: Vec::new(),
+        };
+        let asked = fleet.simulate_asking(&mut elsewhere, false, 1);
+        assert_eq!(asked, fleet.simulate(policy, 1), "{policy}");
+        assert!(asked.counters.boots > 0, "{policy}: machines are switched off and on");
+    }
 }
