@@ -9,7 +9,7 @@ lop=$(scripts/built.sh)/lop
 
 # The verdicts of a page: how many figures are near, which hold, and, by their notes, which are missed.
 verdicts() {
-  awk -F ' \\| ' '!/^\|/ || NF != 7 { print; next } { print $1, $5 ~ /^[hsa]/ ? $5 : "", $7 }'
+  awk -F ' \\| ' '!/^\|/ || NF < 7 || NF > 8 { print; next } { print $1, $(NF - 2) ~ /^[hsa]/ ? $(NF - 2) : "", $NF }'
 }
 
 printed=$("$lop" reproduce --agreement)

@@ -170,7 +170,7 @@ fn measured(mean: &Measures, relative: Relative, bounds: &lop_simulator::Bounds,
     }
 }
 
-fn point_value(value: experiment::PointValue) -> PointValue {
+pub fn point_value(value: experiment::PointValue) -> PointValue {
     match value {
         experiment::PointValue::Number(number) => PointValue::Number(number),
         experiment::PointValue::Text(text) => PointValue::Text(text),

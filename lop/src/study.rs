@@ -6,7 +6,7 @@ use crate::format::TableFormat;
 use crate::output::OutputFile;
 use crate::{convert, interrupt, progress, replayed, terminal, timeline};
 use clap::Args;
-use lop_report::published::{self, ComparedTable, Table};
+use lop_report::published::{self, Agreed, ComparedTable, Selection, Table};
 use lop_report::{Report, ReportError, Room, Timeline};
 use lop_simulator::experiment::{self, Any, Experiment, ExperimentError, RunControl, MAX_RUNS};
 use lop_simulator::fleet;
@@ -128,7 +128,7 @@ pub fn run(mut experiments: Vec<Any>, published: &[Table], options: &StudyOption
         };
         let trace = replayed::of_workload(&experiment.workload.target)?;
         let mut report = simulate(experiment, options, cancelled)?;
-        report.published = beside(published, &experiment.id, Some(&report))?;
+        report.published = beside(published, &experiment.id, &report)?;
         reports.push(Report { trace, ..report });
         if files.want_timelines() {
             timelines.extend(record(experiment, budget, options, cancelled)?);
@@ -159,7 +159,7 @@ fn events_per_timeline(experiments: &[Any]) -> usize {
 }
 
 /// The tables of this study, beside its results.
-fn beside(published: &[Table], study: &str, report: Option<&Report>) -> Result<Vec<ComparedTable>, Failure> {
+fn beside(published: &[Table], study: &str, report: &Report) -> Result<Vec<ComparedTable>, Failure> {
     let tables = published.iter().filter(|table| table.study == study);
     let compared: Result<_, ReportError> = tables.map(|table| published::compare(table, report)).collect();
     compared.map_err(|error| Failure::new(FAILED, error.to_string()))
@@ -171,16 +171,45 @@ fn beside(published: &[Table], study: &str, report: Option<&Report>) -> Result<V
 /// Whatever stops an experiment.
 pub fn agreement(published: &[Table], studies: &[&str], whole: bool, options: &StudyOptions) -> Result<(), Failure> {
     let cancelled = interrupt::install()?;
-    let mut tables = Vec::new();
+    let mut agreed = Vec::new();
     for study in studies {
-        let report = match experiment::builtin_names().contains(study) {
-            true => Some(simulate(&mut experiment::load_builtin(study)?, options, cancelled)?),
-            false => None,
+        let mut experiment = experiment::load_builtin(study)?;
+        keep_published(&mut experiment, published);
+        let compared = |experiment: &mut Experiment| {
+            let report = simulate(experiment, options, cancelled)?;
+            beside(published, study, &report)
         };
-        let compared = beside(published, study, report.as_ref())?;
-        tables.extend(compared.into_iter().map(|table| (study.to_string(), table)));
+        let mut tables = compared(&mut experiment)?;
+        for end in experiment.assumed.iter().flat_map(|assumption| &assumption.ends) {
+            let at_end = compared(&mut experiment.at_end(end))?;
+            tables
+                .iter_mut()
+                .zip(&at_end)
+                .for_each(|(table, other)| table.widen(other));
+        }
+        let assumed = experiment.assumed.into_iter();
+        agreed.push(Agreed {
+            study: study.to_string(),
+            assumed: assumed.map(|assumption| (assumption.what, assumption.source)).collect(),
+            tables,
+        });
     }
-    terminal::print(&published::agreement(&tables, whole))
+    terminal::print(&published::agreement(&agreed, whole))
+}
+
+/// Leaves out what no published figure is about.
+fn keep_published(experiment: &mut Experiment, published: &[Table]) {
+    let tables = published.iter().filter(|table| table.study == experiment.id);
+    let selections: Vec<&Selection> = tables
+        .flat_map(|table| &table.figures)
+        .filter_map(|figure| figure.selection.as_ref())
+        .collect();
+    let policies: Vec<&str> = selections.iter().flat_map(|selection| selection.policies()).collect();
+    experiment.keep(&policies, |sweep, label| {
+        selections
+            .iter()
+            .any(|selection| selection.is_about(sweep, &convert::point_value(label.clone())))
+    });
 }
 
 fn simulate_fleet(

@@ -310,7 +310,7 @@ rows = [
 ]"#;
     let tables = published::read("p.toml", text).expect("it is read");
     let with = |report: Report| -> Result<String, ReportError> {
-        let published = vec![published::compare(&tables[0], Some(&report))?];
+        let published = vec![published::compare(&tables[0], &report)?];
         html(&[Report { published, ..report }], &[])
     };
     let bars = with(report())?;

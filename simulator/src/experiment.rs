@@ -65,8 +65,23 @@ pub struct Experiment {
     pub settings: Vec<Setting>,
     /// Their Cartesian product is run, the first sweep outermost.
     pub sweeps: Vec<Sweep>,
+    /// Applied after sweeps.
+    pub last: Vec<Setting>,
     /// The sweep whose three values are all, half and none of the cores fast. The times there give the class of each application.
     pub classes: Option<String>,
+    /// What is assumed and decides results, each with the range in which it might lie. [`run`] takes the values of `settings` and `sweeps`.
+    pub assumed: Vec<Assumption>,
+}
+
+/// Settings that no source gives: both ends of their range.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Assumption {
+    /// With the ends, as text for people.
+    pub what: String,
+    /// Where the range comes from.
+    pub source: String,
+    /// The low and the high end, neither empty.
+    pub ends: [Vec<Setting>; 2],
 }
 
 /// A machine or workload by name or path, and where it was named.
@@ -188,6 +203,25 @@ impl Experiment {
         }
         self.settings.push(setting);
         Ok(())
+    }
+
+    /// This experiment with settings that apply after all others, those of sweeps too.
+    #[must_use]
+    pub fn at_end(&self, settings: &[Setting]) -> Self {
+        Self {
+            last: settings.to_vec(),
+            ..self.clone()
+        }
+    }
+
+    /// Leaves out other policies than these, and values of sweeps that are not needed, but for the one of `classes`. What stays has the results that it had.
+    pub fn keep(&mut self, policies: &[&str], is_needed: impl Fn(&str, &PointValue) -> bool) {
+        self.policies
+            .retain(|policy| policies.contains(&policy.to_string().as_str()));
+        let classes = self.classes.as_deref();
+        for sweep in self.sweeps.iter_mut().filter(|sweep| Some(&*sweep.point) != classes) {
+            sweep.values.retain(|value| is_needed(&sweep.point, &value.label));
+        }
     }
 
     /// Replaces the machine.

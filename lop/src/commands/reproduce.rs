@@ -134,9 +134,8 @@ mod tests {
                 let place = format!("{}: {}", table.study, figure.what);
                 let experiment = experiment::load_builtin(&table.study).expect(&place);
                 let over = selection.over.as_ref();
-                let policies = over.iter().flat_map(|over| &over.policies).chain([&selection.policy]);
-                for policy in policies {
-                    let named = |known: &lop_simulator::PolicyChoice| known.to_string() == *policy;
+                for policy in selection.policies() {
+                    let named = |known: &lop_simulator::PolicyChoice| known.to_string() == policy;
                     assert!(experiment.policies.iter().any(named), "{place}: no policy {policy}");
                 }
                 let points = over.map(|over| &over.point).into_iter().chain([&selection.point]);

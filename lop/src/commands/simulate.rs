@@ -202,6 +202,8 @@ fn plain() -> Experiment {
         left_out: Vec::new(),
         settings: Vec::new(),
         classes: None,
+        last: Vec::new(),
+        assumed: Vec::new(),
         sweeps: Vec::new(),
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! docs/agreement.md: every published figure, what comes out here, and how often a prediction is near.
 
-use super::grid::published_grid;
+use super::grid::{published_grid, MISS};
 use super::{Compared, ComparedTable, Expected, Kind};
 use crate::grid::Grid;
 use std::fmt::Write;
@@ -19,30 +19,48 @@ A **miss** is a number that is more than 5 % off, a bound that does not hold, or
 its share of the published change: 0.9 % where 3.4 % is published is 73 % off. Only where 0 % is published, points count as they are. Notes name
 oddities of the source, the most likely cause of each miss, and why no study computes some figures yet. Another seed changes digits
 and no verdict; the number of threads and the order of studies change nothing.
+
+A **range** is what comes out over the ranges of what is assumed, one assumption at a time: each study says what was varied, and where its range comes
+from. No range was chosen by looking at a figure. If a figure is missed and lies within its range, the assumption may be the cause; if it lies outside,
+the model lacks something.
 ";
 
-/// The page as Markdown; tables of one experiment together. `whole`: all tables are there, so that figures are counted.
-pub fn agreement(tables: &[(String, ComparedTable)], whole: bool) -> String {
+/// A study's tables, and what was varied for their ranges.
+pub struct Agreed {
+    pub study: String,
+    /// What is assumed, and where its range comes from.
+    pub assumed: Vec<(String, String)>,
+    pub tables: Vec<ComparedTable>,
+}
+
+/// The page as Markdown. `whole`: all tables are there, so that figures are counted.
+pub fn agreement(studies: &[Agreed], whole: bool) -> String {
     let mut page = String::new();
     if whole {
         page.push_str(HEAD);
-        page.push_str(&summary(tables));
+        page.push_str(&summary(studies));
     }
-    let mut before = None;
-    for (study, table) in tables {
-        if before != Some(study) {
-            let _ = writeln!(page, "\n## {study}");
+    for agreed in studies {
+        let _ = writeln!(page, "\n## {}", agreed.study);
+        if !agreed.assumed.is_empty() {
+            page.push_str("\nVaried for the range:\n");
         }
-        before = Some(study);
-        let _ = writeln!(page, "\n{}\n", table.source);
-        let (grid, notes) = published_grid(table);
-        page.push_str(&rows(&grid));
-        if !notes.is_empty() {
-            page.push('\n');
+        for (what, source) in &agreed.assumed {
+            let _ = writeln!(page, "- {what}: {source}.");
         }
-        (notes.iter().zip(1..)).for_each(|(note, number)| _ = writeln!(page, "{number}. {note}"));
+        agreed.tables.iter().for_each(|table| push_table(&mut page, table));
     }
     page
+}
+
+fn push_table(page: &mut String, table: &ComparedTable) {
+    let _ = writeln!(page, "\n{}\n", table.source);
+    let (grid, notes) = published_grid(table);
+    page.push_str(&rows(&grid));
+    if !notes.is_empty() {
+        page.push('\n');
+    }
+    (notes.iter().zip(1..)).for_each(|(note, number)| _ = writeln!(page, "{number}. {note}"));
 }
 
 fn rows(grid: &Grid) -> String {
@@ -56,10 +74,11 @@ fn rows(grid: &Grid) -> String {
 }
 
 /// How many figures of each kind there are, are computed, and are near.
-fn summary(tables: &[(String, ComparedTable)]) -> String {
-    let all: Vec<&Compared> = tables.iter().flat_map(|(_, table)| &table.figures).collect();
-    let mut text = "\n| kind | figures | no study yet | numbers | within 5 % | within 10 % | within 20 % | bounds and classes | hold |\n".to_string();
-    text.push_str("|---|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+fn summary(studies: &[Agreed]) -> String {
+    let tables = studies.iter().flat_map(|agreed| &agreed.tables);
+    let all: Vec<&Compared> = tables.flat_map(|table| &table.figures).collect();
+    let mut text = "\n| kind | figures | no study yet | numbers | within 5 % | within 10 % | within 20 % | bounds and classes | hold | missed | within their range |\n".to_string();
+    text.push_str("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
     for kind in [Kind::Prediction, Kind::Identity, Kind::Fitted] {
         let of_kind: Vec<&&Compared> = all.iter().filter(|compared| compared.figure.kind == kind).collect();
         let is_number = |compared: &&&&Compared| matches!(compared.figure.expected, Expected::Value(_));
@@ -71,6 +90,7 @@ fn summary(tables: &[(String, ComparedTable)]) -> String {
                 .count()
         };
         let rest = || computed().filter(|compared| !is_number(compared));
+        let missed = || computed().filter(|compared| !compared.within(MISS));
         let counts = [
             of_kind.len(),
             of_kind.len() - computed().count(),
@@ -80,6 +100,8 @@ fn summary(tables: &[(String, ComparedTable)]) -> String {
             near(0.2),
             rest().count(),
             rest().filter(|compared| compared.within(0.0)).count(),
+            missed().count(),
+            missed().filter(|compared| compared.may_be()).count(),
         ];
         let counts = counts.map(|count| count.to_string()).join(" | ");
         let _ = writeln!(text, "| {} | {counts} |", kind.name());

@@ -21,6 +21,9 @@ pub struct Compared {
     /// In the unit of the published one; absent: no study computes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ours: Option<Ours>,
+    /// Least and most that it is over the ranges of what is assumed, one assumption at a time. Absent: nothing was varied, or it is no number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub range: Option<[f64; 2]>,
     /// (ours - published) / |published|; where 0 % is published, the difference in hundredths; of bounds, the distance to the one that is
     /// passed. Absent where there is none: another class, nothing to compare with.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,20 +46,43 @@ impl Compared {
             (_, Some(error)) => error == 0.0,
         }
     }
+
+    /// Whether the published figure, or one that keeps the bound, is among those of the range.
+    pub fn may_be(&self) -> bool {
+        let Some([least, most]) = self.range else { return false };
+        match self.figure.expected {
+            Expected::Value(published) => (least..=most).contains(&published),
+            Expected::Within { at_least, at_most } => {
+                at_least.is_none_or(|bound| most >= bound) && at_most.is_none_or(|bound| least <= bound)
+            }
+            Expected::Class(_) => false,
+        }
+    }
 }
 
-/// `report`: that of the table's experiment; `None` where there is none.
+impl ComparedTable {
+    /// Widens ranges by what comes out with other assumptions. `other`: of the same table.
+    pub fn widen(&mut self, other: &Self) {
+        for (compared, other) in self.figures.iter_mut().zip(&other.figures) {
+            if let (Some(Ours::Number(ours)), Some(Ours::Number(other))) = (&compared.ours, &other.ours) {
+                let [least, most] = compared.range.unwrap_or([*ours; 2]);
+                compared.range = Some([least.min(*other), most.max(*other)]);
+            }
+        }
+    }
+}
+
+/// `report`: that of the table's experiment.
 ///
 /// # Errors
 /// A figure asks for what the report does not have, or for one of several results without saying which: a fault of the file.
-pub fn compare(table: &Table, report: Option<&Report>) -> Result<ComparedTable, ReportError> {
-    let results = report.map_or(&[][..], |report| &report.results);
+pub fn compare(table: &Table, report: &Report) -> Result<ComparedTable, ReportError> {
     let one = |figure: &Figure| -> Result<Compared, ReportError> {
         let ours = match &figure.selection {
             None => None,
             Some(selection) => {
                 Some(
-                    ours(selection, figure.unit, results).map_err(|reason| ReportError::Published {
+                    ours(selection, figure.unit, &report.results).map_err(|reason| ReportError::Published {
                         study: table.study.clone(),
                         what: figure.what.clone(),
                         reason,
@@ -68,6 +94,7 @@ pub fn compare(table: &Table, report: Option<&Report>) -> Result<ComparedTable, 
             error: ours.as_ref().and_then(|ours| error(&figure.expected, ours)),
             figure: figure.clone(),
             ours,
+            range: None,
         })
     };
     Ok(ComparedTable {

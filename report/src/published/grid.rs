@@ -10,7 +10,7 @@ use crate::page::Page;
 pub(crate) const HEADING: &str = "Published, and what comes out here";
 
 /// From here on a figure counts as missed.
-const MISS: f64 = 0.05;
+pub(super) const MISS: f64 = 0.05;
 
 /// A row for each figure, and the notes that rows name by number, each once: oddities of the source, causes of misses, and why no study computes some.
 pub(crate) fn published_grid(table: &ComparedTable) -> (Grid, Vec<String>) {
@@ -27,8 +27,8 @@ pub(crate) fn published_grid(table: &ComparedTable) -> (Grid, Vec<String>) {
             numbers(compared, &mut notes),
         ]
     };
-    let rows = table.figures.iter().map(row).collect();
-    let columns = vec![
+    let mut rows: Vec<Vec<String>> = table.figures.iter().map(row).collect();
+    let mut columns = vec![
         Column::text("figure"),
         Column::number("published", ""),
         Column::number("ours", ""),
@@ -37,6 +37,10 @@ pub(crate) fn published_grid(table: &ComparedTable) -> (Grid, Vec<String>) {
         Column::text("kind").rank(1),
         Column::text("note"),
     ];
+    if table.figures.iter().any(|compared| compared.range.is_some()) {
+        columns.insert(3, Column::number("range", ""));
+        (rows.iter_mut().zip(&table.figures)).for_each(|(row, compared)| row.insert(3, range(compared)));
+    }
     (Grid { columns, rows }, notes)
 }
 
@@ -55,10 +59,28 @@ fn expected(expected: &Expected) -> String {
     }
 }
 
+fn number(number: f64, unit: Unit) -> String {
+    match unit {
+        Unit::Percent => unsigned_zero(format!("{number:.2}")),
+        _ => plain(number),
+    }
+}
+
+/// One number where the ends show as the same.
+fn range(compared: &Compared) -> String {
+    let Some(ends) = compared.range else {
+        return "-".to_string();
+    };
+    let [least, most] = ends.map(|end| number(end, compared.figure.unit));
+    match least == most {
+        true => least,
+        false => format!("{least} to {most}"),
+    }
+}
+
 fn ours(compared: &Compared) -> String {
     match &compared.ours {
-        Some(Ours::Number(number)) if compared.figure.unit == Unit::Percent => unsigned_zero(format!("{number:.2}")),
-        Some(Ours::Number(number)) => plain(*number),
+        Some(Ours::Number(ours)) => number(*ours, compared.figure.unit),
         Some(Ours::Class(class)) => class.clone(),
         None => "no study yet".to_string(),
     }

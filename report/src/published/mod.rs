@@ -9,7 +9,7 @@ mod read;
 #[cfg(test)]
 mod tests;
 
-pub use agreement::agreement;
+pub use agreement::{agreement, Agreed};
 pub use compare::{compare, Compared, ComparedTable, Ours};
 pub(crate) use grid::{published_grid, published_text, HEADING};
 pub(crate) use marks::{marks, Mark};
@@ -36,7 +36,7 @@ pub fn builtin() -> Result<Vec<Table>, InputError> {
 pub struct Table {
     /// Author, year and subject.
     pub source: String,
-    /// Id of the experiment that computes them; if it does not exist, none of them is computed.
+    /// Id of the experiment that computes them.
     pub study: String,
     pub figures: Vec<Figure>,
 }
@@ -146,6 +146,21 @@ pub struct Selection {
     pub change: Option<Change>,
     /// Which of several results; `None`: there is one.
     pub pick: Option<Pick>,
+}
+
+impl Selection {
+    /// Whose results it takes, repeats included.
+    pub fn policies(&self) -> impl Iterator<Item = &str> {
+        let over = self.over.iter().flat_map(|over| &over.policies);
+        over.chain([&self.policy]).map(String::as_str)
+    }
+
+    /// Whether it takes results with this value of a sweep.
+    pub fn is_about(&self, sweep: &str, value: &PointValue) -> bool {
+        let takes = |point: &Point| point.get(sweep).map(|values| values.contains(value));
+        let over = self.over.as_ref().and_then(|over| takes(&over.point));
+        takes(&self.point).unwrap_or(true) || over.unwrap_or(false)
+    }
 }
 
 pub type Point = BTreeMap<String, Vec<PointValue>>;

@@ -6,7 +6,7 @@ use crate::fleet;
 use lop_machine::{input, InputError};
 use std::path::Path;
 
-const BUILTIN: [(&str, &str); 26] = [
+const BUILTIN: [(&str, &str); 29] = [
     (
         "recorded-build",
         include_str!("../../../data/experiments/recorded-build.toml"),
@@ -73,6 +73,7 @@ const BUILTIN: [(&str, &str); 26] = [
         "memory-domains",
         include_str!("../../../data/experiments/memory-domains.toml"),
     ),
+    ("pairings", include_str!("../../../data/experiments/pairings.toml")),
     (
         "power-domains",
         include_str!("../../../data/experiments/power-domains.toml"),
@@ -89,6 +90,11 @@ const BUILTIN: [(&str, &str); 26] = [
     (
         "idle-screen",
         include_str!("../../../data/experiments/idle-screen.toml"),
+    ),
+    ("warm-cores", include_str!("../../../data/experiments/warm-cores.toml")),
+    (
+        "described-applications",
+        include_str!("../../../data/experiments/described-applications.toml"),
     ),
     ("everything", include_str!("../../../data/experiments/everything.toml")),
     (

@@ -59,6 +59,7 @@ fn point(experiment: &Experiment, index: usize, opened: &mut Opened) -> Result<P
         }
         settings.extend(&value.settings);
     }
+    settings.extend(&experiment.last);
     let (mut placement, mut policy) = (Placement::default(), PolicyParameters::default());
     for setting in &settings {
         setting.apply(&mut placement, &mut policy)?;
@@ -114,6 +115,23 @@ mod tests {
         };
         assert!(is_left("phenom-9750", "mix-1") && !is_left("opteron-2x4", "mix-1"));
         assert!(is_left("opteron-2x4-pair", "barriers") && !is_left("phenom-9750", "barriers"));
+    }
+
+    #[test]
+    fn an_end_of_a_range_is_taken_in_place_of_what_sweeps_set() {
+        let mut study = super::super::load_builtin("barriers").unwrap();
+        study.keep(&["highlow"], |sweep, label| {
+            sweep == "cores" || label.to_string() == "1000"
+        });
+        assert_eq!((study.nr_points(), study.policies.len()), (2, 1));
+        let slow = Setting::new("machine.max_mhz", "[1000]", super::super::Origin::option("test")).unwrap();
+        let of = |study: &Experiment| -> Vec<String> {
+            let points = points(study).unwrap();
+            points.iter().map(|point| format!("{:?}", point.machine)).collect()
+        };
+        let [fast, mixed] = of(&study).try_into().unwrap();
+        let [first, second] = of(&study.at_end(&[slow])).try_into().unwrap();
+        assert!(fast != mixed && first == second && first != fast);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Experiment files: TOML to [`Experiment`].
 
-use super::{Axis, Change, Experiment, Origin, PointValue, Reference, Setting, SettingKey, Sweep, SweepValue};
+use super::{
+    Assumption, Axis, Change, Experiment, Origin, PointValue, Reference, Setting, SettingKey, Sweep, SweepValue,
+};
 use super::{MAX_POINTS, MAX_RUNS};
 use lop_machine::{input, InputError};
 use serde::Deserialize;
@@ -36,6 +38,17 @@ struct File {
     set: BTreeMap<Spanned<String>, toml::Value>,
     #[serde(default)]
     sweep: Vec<SweepTable>,
+    #[serde(default)]
+    assumed: Vec<AssumedTable>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AssumedTable {
+    what: String,
+    source: String,
+    low: Spanned<BTreeMap<String, toml::Value>>,
+    high: Spanned<BTreeMap<String, toml::Value>>,
 }
 
 #[derive(Deserialize)]
@@ -113,6 +126,7 @@ pub fn read(file: &str, text: &str, folder: Option<&Path>) -> Result<Experiment,
         leave_out,
         set,
         sweep,
+        assumed,
     } = input::parse(file, text)?;
     let policies = policy_list(&source, &policies)?;
     if let Some(asked) = every_placement.as_ref().filter(|asked| *asked.get_ref()) {
@@ -143,6 +157,31 @@ pub fn read(file: &str, text: &str, folder: Option<&Path>) -> Result<Experiment,
             .map(|name| sweep_of_classes(&source, &name, &sweeps))
             .transpose()?,
         sweeps,
+        last: Vec::new(),
+        assumed: assumed
+            .into_iter()
+            .map(|table| assumption(&source, table))
+            .collect::<Result<_, _>>()?,
+    })
+}
+
+fn assumption(source: &Source, table: AssumedTable) -> Result<Assumption, InputError> {
+    let end = |set: &Spanned<BTreeMap<String, toml::Value>>| {
+        let origin = source.origin(set.span());
+        let mut settings = Vec::new();
+        for (key, value) in set.get_ref() {
+            flatten(key, value, &origin, &mut settings)?;
+        }
+        match settings.is_empty() {
+            true => Err(origin.error("expected at least one setting: what is assumed at this end of its range")),
+            false => Ok(settings),
+        }
+    };
+    let ends = [end(&table.low)?, end(&table.high)?];
+    Ok(Assumption {
+        what: table.what,
+        source: table.source,
+        ends,
     })
 }
 

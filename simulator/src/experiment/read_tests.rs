@@ -25,6 +25,29 @@ values = ["phenom-9750", "here/own.toml"]
 "#;
 
 #[test]
+fn assumptions_have_two_ends_that_say_something() {
+    let assumed = |high: &str| {
+        let table = format!(
+            "[[assumed]]\nwhat = \"slots\"\nsource = \"none\"\nlow = {{ \"workload.pool.build.slots\" = 1 }}\nhigh = {high}\n"
+        );
+        read("study.toml", &format!("{GOOD}{table}"), None)
+    };
+    let study = assumed("{ \"workload.pool.build.slots\" = 8 }").unwrap();
+    let values = |ends: &[Vec<Setting>; 2]| ends.clone().map(|end| end[0].value.clone());
+    assert_eq!(values(&study.assumed[0].ends), ["1", "8"]);
+    // What a run takes stays, and an end comes after what sweeps set.
+    assert!(study.last.is_empty());
+    assert_eq!(study.at_end(&study.assumed[0].ends[1]).last, study.assumed[0].ends[1]);
+    for (high, expected) in [
+        ("{}", "26: assumed.high: expected at least one setting"),
+        ("{ \"slots\" = 3 }", "unknown key 'slots'"),
+    ] {
+        let error = assumed(high).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
 fn a_whole_file_is_read() {
     let study = read("study.toml", GOOD, Some(Path::new("folder"))).unwrap();
     assert_eq!((study.id.as_str(), study.seed, study.runs), ("study", 7, 3));
