@@ -32,7 +32,7 @@ pub struct Arguments {
     /// List the experiments and exit
     #[arg(long)]
     list: bool,
-    /// Print only the published figures beside those computed here, with the error, as Markdown: for these experiments, or for all
+    /// Print only the published figures beside those computed here, with the error and the range over what is assumed, as Markdown: for these experiments, or for all
     #[arg(long, conflicts_with_all = ["format", "html", "perfetto", "verbose"])]
     agreement: bool,
     #[command(flatten)]
