@@ -11,7 +11,7 @@ cargo build --locked -q -p lop-simulator --example fleet_demo
 machines=${MACHINES:-20} seed=${SEED:-1}
 export FLEET_SERVER=$server FLEET_TOKEN=$token FLEET_CA=$place/apiserver.crt
 
-# One process with a profile for each. What was published stays valid in real time, and no profile looks at some nodes only.
+# One process with a profile for each. What nodes published stays valid in real time.
 sed "s|staleAfter: 5m|staleAfter: 24h|; s|^leaderElection:|&\n  leaderElect: false|" fleet/cmd/gather-scheduler/config.yaml >"$place/demo.yaml"
 cat >>"$place/demo.yaml" <<YAML
   - schedulerName: default-scheduler

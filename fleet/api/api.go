@@ -25,8 +25,10 @@ const (
 // On a pod.
 const (
 	// DomainAnnotation is the memory domain it is to run in, counted from 0 in the order in which its node published
-	// them. The scheduler writes it before it binds the pod; gather-node confines the pod to it.
+	// them. The scheduler writes it as it binds the pod; gather-node confines the pod to it.
 	DomainAnnotation = "fleet.lopsided/domain"
+	// ReasonAnnotation says to people what decided, and how much CPU the domain had left.
+	ReasonAnnotation = "fleet.lopsided/reason"
 	// IntensityLabel is its owner's word on its use of memory: very-low, moderate or intensive, or misses of the
 	// last-level cache per 1,000 instructions that were measured elsewhere, such as 0.4.
 	IntensityLabel = "fleet.lopsided/intensity"

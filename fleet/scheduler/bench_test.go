@@ -37,11 +37,7 @@ func BenchmarkArrival(b *testing.B) {
 				y := &cycle{c: c, pod: pod, state: newState()}
 				c.gather.PreFilter(b.Context(), y.state, pod, nodes)
 				for _, n := range nodes {
-					c.gather.Filter(b.Context(), y.state, pod, n)
-				}
-				c.gather.PreScore(b.Context(), y.state, pod, nodes)
-				for _, n := range nodes {
-					if score, _ := c.gather.Score(b.Context(), y.state, pod, n); score == framework.MaxScore {
+					if c.gather.Filter(b.Context(), y.state, pod, n).IsSuccess() {
 						y.node = n.Node().Name
 					}
 				}

@@ -337,26 +337,8 @@ func (c *cluster) beginIn(pod *v1.Pod) (*cycle, error) {
 			why[status.Message()]++
 		}
 		return nil, errors.New(strings.Join(slices.Sorted(maps.Keys(why)), "; "))
-	case 1: // nothing is scored
+	default: // of those without domains others choose
 		y.node = feasible[0].Node().Name
-		return y, nil
-	}
-	scored := c.gather.PreScore(ctx, y.state, pod, feasible)
-	if !scored.IsSuccess() && !scored.IsSkip() {
-		return nil, scored.AsError()
-	}
-	best := int64(-1)
-	for _, n := range feasible {
-		score := int64(0)
-		if scored.IsSuccess() {
-			var status *framework.Status
-			if score, status = c.gather.Score(ctx, y.state, pod, n); !status.IsSuccess() {
-				return nil, status.AsError()
-			}
-		}
-		if score > best {
-			best, y.node = score, n.Node().Name
-		}
 	}
 	return y, nil
 }

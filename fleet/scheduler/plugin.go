@@ -3,8 +3,9 @@
 // Package scheduler is Gather, a plugin of kube-scheduler. It gives each pod a memory domain of a node, by the rule of
 // package gather: as few nodes and domains as possible, memory-intensive pods apart from all but very undemanding ones.
 //
-// Which node is best is asked of the rule once for a pod, among all nodes that the filters left (PreScore), so it
-// decides as it does for a simulated fleet. The domain is chosen when the node is (Reserve), and held from then on.
+// Which node is best is asked of the rule once for a pod, among all nodes, so it decides as it does for a simulated fleet.
+// Filter leaves no other. So other plugins are asked about few nodes, and nothing has to be scored. The domain is chosen
+// when the node is (Reserve), and held from then on.
 package scheduler
 
 import (
@@ -40,8 +41,6 @@ var (
 	_ framework.PreFilterPlugin   = &Gather{}
 	_ framework.FilterPlugin      = &Gather{}
 	_ framework.PostFilterPlugin  = &Gather{}
-	_ framework.PreScorePlugin    = &Gather{}
-	_ framework.ScorePlugin       = &Gather{}
 	_ framework.ReservePlugin     = &Gather{}
 	_ framework.BindPlugin        = &Gather{}
 	_ framework.PostBindPlugin    = &Gather{}
@@ -102,11 +101,10 @@ func (g *Gather) replace(before, after any) {
 // arrival is what is known of the pod of a scheduling cycle.
 type arrival struct {
 	application gather.Application
-	off         *offNodes
-	best        string // node; set by PreScore
+	ranking     *ranking // nil: a node is asked about for its own sake
 }
 
-// Clone shares everything: PreFilter knew it, and PreScore comes after all copies.
+// Clone shares everything: PreFilter knew it.
 func (a *arrival) Clone() framework.StateData { return a }
 
 func (g *Gather) arrivalOf(state framework.CycleState) (*arrival, error) {
@@ -117,14 +115,14 @@ func (g *Gather) arrivalOf(state framework.CycleState) (*arrival, error) {
 	return data.(*arrival), nil
 }
 
-// PreFilter reads what the pod asks for, and finds the nodes that are off.
+// PreFilter reads what the pod asks for, and how well it fits into each node.
 func (g *Gather) PreFilter(_ context.Context, state framework.CycleState, pod *v1.Pod, nodes []framework.NodeInfo) (*framework.PreFilterResult, *framework.Status) {
 	g.residents.begin(nodes)
 	if api.IsNodesOwn(pod) {
 		return nil, framework.NewStatus(framework.Skip)
 	}
 	a := &arrival{application: application(pod, g.residents.profiles)}
-	a.off = g.offNodes(state, pod, a.application, nodes)
+	a.ranking = g.rank(state, pod, a.application, nodes)
 	state.Write(Name, a)
 	return nil, nil
 }
@@ -149,12 +147,16 @@ func (g *Gather) fit(n *node, a gather.Application) (fit gather.Fit) {
 	return fit
 }
 
-// Filter takes a node of which the rule takes a domain. It takes one without usable domains, too, so that pods still
-// run where nothing is published; they run without a domain there.
+// Filter takes the best node that all other filters take. If no node has usable domains with room it takes those without
+// usable domains, so that pods still run where nothing is published; they run without a domain there.
 func (g *Gather) Filter(ctx context.Context, state framework.CycleState, pod *v1.Pod, info framework.NodeInfo) *framework.Status {
 	a, err := g.arrivalOf(state)
 	if err != nil {
 		return framework.AsStatus(err)
+	}
+	best := a.ranking.best(ctx, pod)
+	if best != nil && !best.off && best.name != info.Node().Name {
+		return framework.NewStatus(framework.UnschedulableAndUnresolvable, "another node is a better place")
 	}
 	n := g.residents.node(info)
 	if n.off {
@@ -164,25 +166,25 @@ func (g *Gather) Filter(ctx context.Context, state framework.CycleState, pod *v1
 	if machine, _ := g.usable(n); machine != nil && !fit.Fits() {
 		return framework.NewStatus(framework.Unschedulable, "no memory domain has room") // preemption may make some
 	}
-	if off := a.off.better(ctx, pod, fit); off != "" {
-		return framework.NewStatus(framework.UnschedulableAndUnresolvable, fmt.Sprintf("the pod waits for node %s, which is off", off))
+	if best != nil && best.off && best.fit.Better(fit) {
+		return framework.NewStatus(framework.UnschedulableAndUnresolvable, fmt.Sprintf("the pod waits for node %s, which is off", best.name))
 	}
 	return nil
 }
 
-// PostFilter comes when no node takes the pod. It nominates the pod to the best node that is off and that all filters take,
+// PostFilter comes when no node takes the pod. It nominates the pod to the best node, if that is off,
 // which is how the one who switches machines knows what to switch on. Where preemption made room it is not asked.
 func (g *Gather) PostFilter(ctx context.Context, state framework.CycleState, pod *v1.Pod, _ framework.NodeToStatusReader) (*framework.PostFilterResult, *framework.Status) {
 	a, err := g.arrivalOf(state)
 	if err != nil { // it is its node's own, or refused before PreFilter of this plugin
 		return nil, framework.NewStatus(framework.Unschedulable)
 	}
-	off := a.off.better(ctx, pod, gather.Fit{})
-	if off == "" || g.isMakingRoom(pod) {
+	best := a.ranking.best(ctx, pod)
+	if best == nil || !best.off || g.isMakingRoom(pod) {
 		return nil, framework.NewStatus(framework.Unschedulable)
 	}
-	nominated := &framework.NominatingInfo{NominatedNodeName: off, NominatingMode: framework.ModeOverride}
-	return &framework.PostFilterResult{NominatingInfo: nominated}, framework.NewStatus(framework.Success, fmt.Sprintf("node %s is to be switched on", off))
+	nominated := &framework.NominatingInfo{NominatedNodeName: best.name, NominatingMode: framework.ModeOverride}
+	return &framework.PostFilterResult{NominatingInfo: nominated}, framework.NewStatus(framework.Success, fmt.Sprintf("node %s is to be switched on", best.name))
 }
 
 // isMakingRoom says whether pods end on a node that is on so that this one may go there: preemption nominated it.
@@ -193,42 +195,6 @@ func (g *Gather) isMakingRoom(pod *v1.Pod) bool {
 		return other.DeletionTimestamp != nil && corev1.PodPriority(other) < corev1.PodPriority(pod)
 	})
 }
-
-// PreScore asks the rule for the best node. Of equals it is the first by name, whatever order the nodes come in.
-func (g *Gather) PreScore(_ context.Context, state framework.CycleState, _ *v1.Pod, nodes []framework.NodeInfo) *framework.Status {
-	a, err := g.arrivalOf(state)
-	if err != nil {
-		return framework.NewStatus(framework.Skip)
-	}
-	var best gather.Fit
-	a.best = ""
-	for _, info := range nodes {
-		n := g.residents.node(info)
-		fit := g.fit(n, a.application)
-		if fit.Better(best) || a.best > n.name && !best.Better(fit) {
-			a.best, best = n.name, fit
-		}
-	}
-	if a.best == "" {
-		return framework.NewStatus(framework.Skip)
-	}
-	return nil
-}
-
-// Score is the highest there is for the node that the rule chose, and the lowest for all others.
-func (g *Gather) Score(_ context.Context, state framework.CycleState, _ *v1.Pod, info framework.NodeInfo) (int64, *framework.Status) {
-	a, err := g.arrivalOf(state)
-	if err != nil {
-		return 0, framework.AsStatus(err)
-	}
-	if info.Node().Name == a.best {
-		return framework.MaxScore, nil
-	}
-	return framework.MinScore, nil
-}
-
-// ScoreExtensions are none.
-func (*Gather) ScoreExtensions() framework.ScoreExtensions { return nil }
 
 // Reserve chooses the domain among what the node has left now, and holds it. In a cycle of a pod group the snapshot does not
 // show the pods that were reserved before this one.
@@ -279,7 +245,10 @@ func (g *Gather) Bind(ctx context.Context, _ framework.CycleState, pod *v1.Pod, 
 		Target:     v1.ObjectReference{Kind: "Node", Name: nodeName},
 	}
 	if h.domain >= 0 {
-		binding.Annotations = map[string]string{api.DomainAnnotation: strconv.Itoa(h.domain)}
+		binding.Annotations = map[string]string{
+			api.DomainAnnotation: strconv.Itoa(h.domain),
+			api.ReasonAnnotation: fmt.Sprintf("%v; %dm CPU left", h.fit, h.fit.MilliCPULeft()),
+		}
 	} else if _, found := pod.Annotations[api.DomainAnnotation]; found {
 		binding.Annotations = map[string]string{api.DomainAnnotation: ""} // a binding takes none out
 	}
@@ -301,7 +270,7 @@ func (g *Gather) bind(ctx context.Context, binding *v1.Binding) error {
 	return err
 }
 
-// PostBind says why the pod is where it is.
+// PostBind says so where the rule could not be kept. Why a pod is where it is stands in its annotation, which costs no request.
 func (g *Gather) PostBind(_ context.Context, _ framework.CycleState, pod *v1.Pod, nodeName string) {
 	h := g.residents.held(pod.UID)
 	if h == nil {
@@ -323,5 +292,7 @@ func (g *Gather) PostBind(_ context.Context, _ framework.CycleState, pod *v1.Pod
 		return
 	}
 	placed.WithLabelValues(h.fit.String()).Inc()
-	say(v1.EventTypeNormal, "Gathered", "Memory domain %d of node %s: %v; %dm CPU left", h.domain, nodeName, h.fit, h.fit.MilliCPULeft())
+	if !h.fit.Apart() {
+		say(v1.EventTypeWarning, "SharedDomain", "Memory domain %d of node %s: %v; %dm CPU left", h.domain, nodeName, h.fit, h.fit.MilliCPULeft())
+	}
 }

@@ -27,11 +27,14 @@ func TestApart(t *testing.T) {
 	c.wants(c.pod("fierce", "1", "30"), "a.0", "")
 	c.wants(c.pod("moderate", "1", "0.5"), "b.0", "")
 	c.wants(c.pod("calm", "1", "0.05"), "a.0", "")
+	if reason := c.stored["calm"].Annotations[api.ReasonAnnotation]; reason != "beside others; 2000m CPU left" {
+		t.Error(reason)
+	}
 	c.wants(c.pod("declared", "1", "moderate"), "b.0", "")
 	c.wants(c.pod("unknown", "1", "?"), "c.0", "")
 	c.wants(c.pod("beside unknown", "1", "very-low"), "a.0", "")
 	c.wants(c.pod("one more", "1", "intensive"), "b.0", "") // shared: the others press least
-	c.saysEvent("Gathered Memory domain 0 of node b: shared, since no other domain is left; 1000m CPU left")
+	c.saysEvent("SharedDomain Memory domain 0 of node b: shared, since no other domain is left; 1000m CPU left")
 	c.wants(c.pod("large", "5", "0.05"), "nowhere", "no memory domain has room")
 }
 

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	framework "k8s.io/kube-scheduler/framework"
+)
+
+// Other plugins are asked about nodes from the best on, until one takes the pod; that one alone passes.
+func TestOnlyTheBestPasses(t *testing.T) {
+	c := newCluster(t)
+	for _, name := range []string{"d", "b", "a", "c", "small"} {
+		c.add(name, map[bool]string{true: "1", false: "4"}[name == "small"])
+	}
+	c.add("bare", "")
+	var asked []string
+	c.takes = func(_ *v1.Pod, n *v1.Node) bool {
+		asked = append(asked, n.Name)
+		return n.Name != "a"
+	}
+	c.takeSnapshot()
+	var nodes []framework.NodeInfo
+	for _, n := range c.snapshot {
+		nodes = append(nodes, n)
+	}
+	pod, state := c.pod("p", "2", "0.5"), newState()
+	if _, status := c.gather.PreFilter(context.Background(), state, pod, nodes); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	var passed []string
+	for _, n := range nodes {
+		if c.gather.Filter(context.Background(), state, pod, n).IsSuccess() {
+			passed = append(passed, n.Node().Name)
+		}
+	}
+	if !slices.Equal(passed, []string{"b"}) || !slices.Equal(asked, []string{"a", "b"}) {
+		t.Errorf("%q pass, and others were asked about %q", passed, asked)
+	}
+}
+
+// A pod for which preemption makes room counts there before it is bound.
+func TestRoomThatIsPromised(t *testing.T) {
+	c := newCluster(t)
+	c.add("a", "2")
+	c.add("b", "2")
+	promised := c.pod("promised", "1", "0.05")
+	promised.Status.NominatedNodeName = "a"
+	c.wants(c.pod("p", "2", "0.05"), "b.0", "")
+}
