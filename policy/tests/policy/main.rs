@@ -19,6 +19,7 @@ mod heat;
 mod hotplug;
 mod intensity;
 mod isolated;
+mod liars;
 mod list;
 mod longest;
 mod members;

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+//! A program that lies in every field beside an honest one. All its threads say that they are awaited, hold a lock and have most work left, and it says
+//! that one thread of it runs. Each sleeps for a moment after each ms, so that it is woken, and takes a CPU.
+
+use crate::bench::{Bench, MS};
+use crate::phase::asymmetric;
+use lop_policy::{hint_flags, rules};
+
+const HONEST: u32 = 1000;
+const SECONDS: usize = 4;
+const TURN_MS: u64 = 20;
+
+struct Case {
+    cpus: usize,
+    fast: usize,
+    liars: usize,
+    honest: usize,
+    user: u32,
+}
+
+/// Of each second, the ms of CPU time of each liar, and how many of a fast CPU all had.
+struct Had {
+    cpu_ms: Vec<u64>,
+    fast_ms: u64,
+}
+
+fn threads(bench: &mut Bench, count: usize, user: u32, parallelism: u32) -> Vec<usize> {
+    let app = bench.app(0);
+    let ids: Vec<usize> = (0..count).map(|_| bench.task_of(app)).collect();
+    for &id in &ids {
+        (bench.tasks[id].user, bench.tasks[id].user_weight) = (user, 1024);
+        bench.wake(id);
+    }
+    bench.declare(app, parallelism);
+    ids
+}
+
+/// One ms on each CPU: then the honest thread queues, and a liar blocks and wakes.
+fn tick(bench: &mut Bench, liars: &[usize], had: &mut Had) {
+    bench.pass(MS);
+    let running = bench.running.clone();
+    let mut slept = Vec::new();
+    for (cpu, id) in running.into_iter().enumerate() {
+        let Some(id) = id.filter(|&id| bench.running[cpu] == Some(id)) else {
+            continue;
+        };
+        let Some(liar) = liars.iter().position(|&liar| liar == id) else {
+            bench.run_and_preempt(cpu, MS);
+            continue;
+        };
+        had.cpu_ms[liar] += 1;
+        had.fast_ms += u64::from(bench.policy.topology.tier[cpu] == 0);
+        bench.run_and_block(cpu, MS);
+        slept.push(id);
+    }
+    bench.wake_all(&slept);
+}
+
+fn run(case: &Case) -> Vec<Had> {
+    let mut bench = asymmetric(case.cpus, case.fast, rules::PHASES | rules::TURNS | rules::LONGEST);
+    threads(&mut bench, case.honest, HONEST, case.honest as u32);
+    let liars = threads(&mut bench, case.liars, case.user, 1);
+    for &id in &liars {
+        bench.tasks[id].hint.length = u32::MAX;
+        bench.set_hints(id, hint_flags::SEQUENTIAL | hint_flags::LOCK_HOLDER);
+    }
+    let second = |_| {
+        let mut had = Had {
+            cpu_ms: vec![0; liars.len()],
+            fast_ms: 0,
+        };
+        (0..1000).for_each(|_| tick(&mut bench, &liars, &mut had));
+        had
+    };
+    (0..SECONDS).map(second).collect()
+}
+
+/// In each second no liar has more than its share of CPU time and two slices of 5 ms, and between two users all liars together no more of the fast CPUs
+/// than their user's half and a turn on each.
+#[test]
+fn who_lies_in_every_field_has_no_more_than_its_share() {
+    for user in [HONEST, HONEST + 1] {
+        for (cpus, fast, liars, honest) in [
+            (2, 2, 1, 2),
+            (2, 2, 3, 3),
+            (4, 4, 1, 7),
+            (2, 1, 1, 2),
+            (4, 2, 4, 4),
+            (4, 2, 2, 8),
+        ] {
+            let case = Case {
+                cpus,
+                fast,
+                liars,
+                honest,
+                user,
+            };
+            let share_ms = (1000 * cpus / (liars + honest)) as u64;
+            let found = run(&case);
+            let all: Vec<_> = found.iter().map(|had| (&had.cpu_ms, had.fast_ms)).collect();
+            let about = format!("{liars} beside {honest} on {cpus} CPUs, {fast} fast, user {user}: {all:?}");
+            assert!(
+                found.iter().all(|had| had.cpu_ms.iter().all(|&ms| ms <= share_ms + 10)),
+                "{about}"
+            );
+            if user != HONEST && fast < cpus {
+                let most_ms = fast as u64 * (500 + TURN_MS);
+                assert!(found.iter().all(|had| had.fast_ms <= most_ms), "{about}");
+            }
+        }
+    }
+}
