@@ -279,7 +279,7 @@ impl Life<'_> {
         if lost_records != self.lost_records {
             self.lost_records = lost_records;
             self.speeds.set(self.program.wishes(&self.machine), observer);
-            self.lister.iter_mut().for_each(Lister::wake);
+            self.lister.iter_mut().for_each(|lister| lister.wake(Instant::now()));
         }
     }
 
@@ -293,8 +293,9 @@ impl Life<'_> {
     ) -> Result<Option<End>, KernelError> {
         while !inbox.stop_wanted() && !self.program.exited() {
             let plan_in = self.planner.as_ref().and_then(Planner::due_in);
-            let lists_in = self.lister.as_ref().and_then(Lister::due_in);
-            let isolation_in = self.isolation.due_in(Instant::now());
+            let now = Instant::now();
+            let lists_in = self.lister.as_ref().and_then(|lister| lister.due_in(now));
+            let isolation_in = self.isolation.due_in(now);
             let next = [plan_in, lists_in, self.speeds.due_in(), isolation_in];
             let next = next.into_iter().flatten().min();
             wait(&self.program, inbox, self.goals, next)
@@ -383,22 +384,24 @@ impl Life<'_> {
         let Some(lister) = &mut self.lister else {
             return Ok(());
         };
+        let began = Instant::now();
         if asked {
-            lister.wake();
+            lister.wake(began);
         }
-        if !lister.is_due() {
+        if !lister.is_due(began) {
             return Ok(());
         }
         // Called first, so that changes during the look are reported again.
         self.program.listen_for_lists();
         lister.begin();
         let Some(looks) = look(&self.program, &mut self.is_blind, observer) else {
-            lister.look_later();
+            lister.look_later(Instant::now());
             return Ok(());
         };
         for order in lister.follow(&looks, self.program.sched(), self.program.apps()) {
             self.program.order(order)?;
         }
+        lister.end(began, Instant::now());
         Ok(())
     }
 }

@@ -10,8 +10,10 @@ use lop_policy::{App, Config, Listed, Planner, Sched, Task, MAX_CPUS, MAX_LISTED
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Shortest time between two lists (our choice). A program that creates threads as fast as it can costs no more than this many looks at all threads.
+/// Shortest time from the end of a look to the next one (our choice), and how many times as long as the look itself it is at least. A program that creates
+/// threads as fast as it can costs no more than a 21st of a CPU, however many threads there are to look at.
 const PAUSE: Duration = Duration::from_millis(20);
+const PAUSE_PER_LOOK: u32 = 20;
 
 /// Makes the lists of a policy that uses them.
 #[derive(Default)]
@@ -19,7 +21,7 @@ pub struct Lister {
     planner: Planner,
     /// When to look next; `None`: when the program asks for it.
     next: Option<Instant>,
-    looked: Option<Instant>,
+    rests_until: Option<Instant>,
     /// Figures of the last look, and orders since the start.
     threads: u32,
     applications: usize,
@@ -33,31 +35,34 @@ impl Lister {
     }
 
     /// Time until the next look; `None` if none is needed.
-    pub fn due_in(&self) -> Option<Duration> {
-        self.next.map(|next| next.saturating_duration_since(Instant::now()))
+    pub fn due_in(&self, now: Instant) -> Option<Duration> {
+        self.next.map(|next| next.saturating_duration_since(now))
     }
 
     /// Whether it is time to look.
-    pub fn is_due(&self) -> bool {
-        self.due_in().is_some_and(|left| left.is_zero())
+    pub fn is_due(&self, now: Instant) -> bool {
+        self.due_in(now).is_some_and(|left| left.is_zero())
     }
 
     /// To be called when a thread with a declared length began or ended, or when CPUs came or went.
-    pub fn wake(&mut self) {
-        let now = Instant::now();
-        let at = self.looked.map_or(now, |looked| now.max(looked + PAUSE));
+    pub fn wake(&mut self, now: Instant) {
+        let at = self.rests_until.map_or(now, |until| now.max(until));
         self.next.get_or_insert(at);
     }
 
     /// To be called just before the threads are looked at.
     pub fn begin(&mut self) {
         self.next = None;
-        self.looked = Some(Instant::now());
+    }
+
+    /// To be called when the orders of a look that began then have been carried out.
+    pub fn end(&mut self, began: Instant, now: Instant) {
+        self.rests_until = Some(now + PAUSE.max(now.saturating_duration_since(began) * PAUSE_PER_LOOK));
     }
 
     /// To be called if the threads could not be looked at.
-    pub fn look_later(&mut self) {
-        self.next = Some(Instant::now() + PERIOD);
+    pub fn look_later(&mut self, now: Instant) {
+        self.next = Some(now + PERIOD);
     }
 
     /// The orders that follow from a look at all threads. `apps` are indexed by place.

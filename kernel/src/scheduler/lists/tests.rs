@@ -202,20 +202,22 @@ fn who_runs_elsewhere_is_told_again() {
     );
 }
 
-/// The first list is made at once, others not before a pause is over.
+/// The first list is made at once. Others come after a pause that counts from the end of the last look: 20 ms, or 20 times what that look took.
 #[test]
-fn a_program_that_creates_threads_without_end_is_looked_at_now_and_then() {
+fn a_program_that_creates_threads_without_end_costs_a_bounded_share() {
+    let start = Instant::now();
+    let at = |ms| start + Duration::from_millis(ms);
     let mut lister = Lister::default();
-    assert_eq!(lister.due_in(), None);
-    lister.wake();
-    assert!(lister.is_due());
-    lister.begin();
-    assert_eq!(lister.due_in(), None);
-    lister.wake();
-    let due_in = lister.due_in().unwrap();
-    assert!(due_in <= PAUSE && (due_in > Duration::ZERO || lister.looked.unwrap().elapsed() >= PAUSE));
-    lister.looked = Instant::now().checked_sub(PAUSE);
-    lister.next = None;
-    lister.wake();
-    assert!(lister.is_due());
+    assert_eq!(lister.due_in(at(0)), None);
+    // Each look begins as soon as it may: when it began, when it ended, and when the next one is due.
+    for (begins, ends, next) in [(0, 0, 20), (20, 21, 41), (41, 51, 251), (251, 252, 272)] {
+        lister.wake(at(begins));
+        assert!(lister.is_due(at(begins)));
+        lister.begin();
+        assert_eq!(lister.due_in(at(begins)), None, "nobody has asked again");
+        lister.end(at(begins), at(ends));
+        lister.wake(at(ends));
+        assert_eq!(lister.due_in(at(ends)), Some(Duration::from_millis(next - ends)));
+        assert!(!lister.is_due(at(next - 1)));
+    }
 }
