@@ -142,20 +142,40 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Ok(());
     }
     if hint.is_empty() && !arguments.forget {
-        for thread in threads {
+        return each_that_lives(&proc, &threads, |thread| {
             let said = hints.of(thread)?.filter(|hint| !hint.is_empty());
-            terminal::print(&format!(
-                "{thread}: {}\n",
-                said.map_or("nothing was said".to_string(), |hint| text(&hint))
-            ))?;
-        }
-        return Ok(());
+            let said = said.map_or("nothing was said".to_string(), |hint| text(&hint));
+            terminal::print(&format!("{thread}: {said}\n"))
+        });
     }
-    for thread in threads {
-        hints.set(thread, &hint)?;
-    }
+    each_that_lives(&proc, &threads, |thread| Ok(hints.set(thread, &hint)?))?;
     tell_if_unused(&arguments.place);
     Ok(())
+}
+
+/// Does something about each thread. One that ends meanwhile is passed over.
+///
+/// # Errors
+/// None of the threads is left, or it failed for one that lives.
+fn each_that_lives(
+    proc: &Path,
+    threads: &[u32],
+    mut act: impl FnMut(u32) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut done = Ok(());
+    let mut is_any_left = false;
+    for &thread in threads {
+        match act(thread) {
+            Ok(()) => is_any_left = true,
+            // The errors for a thread that is gone differ by the step at which that is noticed.
+            Err(error) if !proc.join(thread.to_string()).exists() => done = Err(error),
+            Err(error) => return Err(error),
+        }
+    }
+    match is_any_left {
+        true => Ok(()),
+        false => done,
+    }
 }
 
 fn tell_if_unused(place: &Place) {
@@ -194,17 +214,18 @@ fn give_by_name(
     thread: u32,
     threads: &[u32],
     give: impl Fn(u32, &Hint) -> Result<(), KernelError>,
-) -> Result<(), KernelError> {
+) -> Result<(), Failure> {
     let program = program_of(proc, thread).unwrap_or_default();
     let mut given = 0;
-    for &tid in threads {
+    each_that_lives(proc, threads, |tid| {
         let name = std::fs::read_to_string(proc.join(tid.to_string()).join("comm")).unwrap_or_default();
         let hint = hint_of(qos.of(&program, name.trim_end_matches('\n')));
         if !hint.is_empty() {
             give(tid, &hint)?;
             given += 1;
         }
-    }
+        Ok(())
+    })?;
     if given == 0 {
         terminal::note(&format!("--qos: nothing is said of any thread of {thread}, {program}"));
     }
@@ -271,5 +292,29 @@ mod tests {
         give_by_name(&qos, proc.path(), 7, &[7, 8, 9], give).unwrap();
         let expected = [(7, "memory very-low"), (8, "background, memory intensive")];
         assert_eq!(given.into_inner(), expected.map(|(tid, text)| (tid, text.to_string())));
+    }
+
+    #[test]
+    fn a_thread_that_ended_meanwhile_is_passed_over() {
+        let proc = tempfile::tempdir().unwrap();
+        for thread in [7, 9] {
+            std::fs::create_dir(proc.path().join(thread.to_string())).unwrap();
+        }
+        let mut told = Vec::new();
+        let mut tell = |threads: &[u32], fails: &[u32]| {
+            told.clear();
+            let done = each_that_lives(proc.path(), threads, |thread| {
+                told.push(thread);
+                match fails.contains(&thread) {
+                    true => Err(Failure::new(thread as u8, "no hint")),
+                    false => Ok(()),
+                }
+            });
+            (done.map_err(|failure| failure.code), told.clone())
+        };
+        assert_eq!(tell(&[6, 7, 8, 9], &[6, 8]), (Ok(()), vec![6, 7, 8, 9]));
+        assert_eq!(tell(&[6, 8], &[6, 8]), (Err(8), vec![6, 8]), "none is left");
+        assert_eq!(tell(&[6, 7, 9], &[6, 7]), (Err(7), vec![6, 7]), "it lives");
+        assert_eq!(tell(&[], &[]), (Ok(()), vec![]));
     }
 }
