@@ -2,7 +2,7 @@
 //! Counters of the loaded BPF programs, from the kernel itself.
 
 use anyhow::{bail, Context, Result};
-use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions};
+use libbpf_rs::query::{MapInfoIter, ProgInfoIter, ProgInfoQueryOptions};
 use serde::Serialize;
 
 const SWITCH: &str = "/proc/sys/kernel/bpf_stats_enabled";
@@ -43,14 +43,28 @@ pub fn enable(on: bool) -> Result<()> {
     std::fs::write(SWITCH, if on { "1" } else { "0" }).with_context(|| format!("write {SWITCH}: needs root"))
 }
 
+fn only_root() -> Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        bail!("BPF programs and maps are listed for root only: run it as root");
+    }
+    Ok(())
+}
+
+/// How many maps of this name the kernel holds, whoever has them.
+///
+/// # Errors
+/// Needs root.
+pub fn maps(name: &str) -> Result<usize> {
+    only_root()?;
+    Ok(MapInfoIter::default().filter(|map| map.name == *name).count())
+}
+
 /// All loaded programs, in order of their ids.
 ///
 /// # Errors
 /// Needs root.
 pub fn programs() -> Result<Vec<Program>> {
-    if !nix::unistd::geteuid().is_root() {
-        bail!("BPF programs are listed for root only: run it as root");
-    }
+    only_root()?;
     let options = ProgInfoQueryOptions::default()
         .include_xlated_prog_insns(true)
         .include_jited_prog_insns(true);

@@ -2,6 +2,7 @@
 //! Work for a scheduler: each load has arguments, runs, and returns its own times as plain data for JSON.
 
 pub mod affinity_churn;
+pub mod asks;
 pub mod bursts;
 pub mod busy;
 pub mod children;

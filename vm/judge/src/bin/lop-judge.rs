@@ -80,6 +80,8 @@ enum Action {
         #[arg(long)]
         enable: Option<bool>,
     },
+    /// Prints how many BPF maps of this name the kernel holds.
+    BpfMaps { name: String },
     /// Plays a log of `lop start --log-decisions` against the native build of the policy: exit code 0 if all decisions were the same.
     Replay { log: PathBuf },
 }
@@ -339,6 +341,7 @@ fn run(cli: Cli) -> Result<u8> {
         Action::Replay { log } => replay(&log),
         Action::BpfStats { enable: Some(on) } => bpf_stats::enable(on).map(|()| 0),
         Action::BpfStats { enable: None } => print_json(&bpf_stats::programs()?),
+        Action::BpfMaps { name } => print_json(&bpf_stats::maps(&name)?),
     }
 }
 

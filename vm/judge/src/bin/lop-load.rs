@@ -4,7 +4,7 @@
 use anyhow::{anyhow, Result};
 use clap::{Parser, Subcommand};
 use lop_vm_judge::load::{
-    affinity_churn, bursts, fork_storm, frames, hogs, idle_count, lengths, pinned, says, shares, storm, wakeups,
+    affinity_churn, asks, bursts, fork_storm, frames, hogs, idle_count, lengths, pinned, says, shares, storm, wakeups,
 };
 use serde::Serialize;
 use std::process::ExitCode;
@@ -44,6 +44,8 @@ enum Load {
     Lengths(lengths::Lengths),
     /// Four busy threads, the first of which says that the others wait for it.
     Says(says::Says),
+    /// Processes that give hints, or one that floods the socket where they ask for their memory.
+    Asks(asks::Asks),
     /// Random changes of affinity under load, and whether they are kept.
     AffinityChurn(affinity_churn::AffinityChurn),
     /// Counts what the machine does by itself: wakeups, switches, exits from idle.
@@ -77,6 +79,10 @@ fn run(cli: &Cli) -> Result<()> {
         }
         Load::Lengths(load) => print(&lengths::run(load)?),
         Load::Says(load) => says::run(load),
+        Load::Asks(load) => match load.processes {
+            Some(processes) => asks::crowd(processes),
+            None => asks::flood(load, cli.seed),
+        },
         Load::AffinityChurn(load) => {
             let outcome = affinity_churn::run(load, cli.seed)?;
             print(&outcome)?;
