@@ -42,7 +42,7 @@ var classNames = [...]string{Unknown: "unknown", VeryLow: "very low", Moderate: 
 type Intensity struct {
 	MPMI     uint32        // misses of the last-level cache per million instructions
 	Measured time.Duration // for how long counters were read; readings count from one second on
-	Declared Class         // goes before the measurement
+	Declared Class         // counts until a second was measured
 }
 
 func (i Intensity) c() C.struct_lop_intensity {

@@ -129,7 +129,8 @@ func TestClass(t *testing.T) {
 		{Intensity{MPMI: 5000, Measured: time.Second - 1}, Unknown},
 		{Intensity{MPMI: 5000, Measured: time.Second}, Intensive},
 		{Intensity{MPMI: 5000, Measured: -time.Second}, Unknown},
-		{Intensity{MPMI: 5000, Measured: time.Hour, Declared: VeryLow}, VeryLow},
+		{Intensity{MPMI: 5000, Measured: time.Second - 1, Declared: VeryLow}, VeryLow},
+		{Intensity{MPMI: 5000, Measured: time.Second, Declared: VeryLow}, Intensive},
 		{Intensity{Declared: Moderate}, Moderate},
 	} {
 		if class := test.intensity.Class(); class != test.class {
