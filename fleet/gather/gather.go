@@ -208,3 +208,19 @@ func Place(machines []*Machine, a Application) (machine, domain int, ok bool) {
 	}
 	return machine, domain, ok
 }
+
+// Fits are how well the application fits into the best domain of each machine, in their order.
+func Fits(machines []*Machine, a Application) []Fit {
+	fits := make([]Fit, len(machines))
+	t := a.thread()
+	for n, m := range machines {
+		m.better(&fits[n].c, &t)
+	}
+	return fits
+}
+
+// Best gives the indexes of the fits that no other is better than, rising; none if nothing fits.
+func Best(fits []Fit) []uint32 {
+	best := make([]uint32, len(fits))
+	return best[:C.best_fits((*C.u32)(unsafe.SliceData(best)), (*C.struct_lop_fit)(unsafe.Pointer(unsafe.SliceData(fits))), C.u32(len(fits)))]
+}

@@ -246,6 +246,19 @@ func TestBestPlaceByAnyWay(t *testing.T) {
 			if other := fits[shuffled[n]]; best.Better(other) || other.Better(best) {
 				t.Fatalf("seed %d: %+v, in another order %+v", seed, best, other)
 			}
+			all := Fits(shuffled, a)
+			var want []uint32
+			for i, fit := range all {
+				if fit != fits[shuffled[i]] {
+					t.Fatalf("seed %d: among others %+v, alone %+v", seed, fit, fits[shuffled[i]])
+				}
+				if fit.Fits() && !best.Better(fit) {
+					want = append(want, uint32(i))
+				}
+			}
+			if are := Best(all); !slices.Equal(are, want) {
+				t.Fatalf("seed %d: the best of %+v are %d, not %d", seed, all, are, want)
+			}
 			f.arrive(went, a)
 			if anew := f.anew(went.machine); !reflect.DeepEqual(anew, f.machines[went.machine]) {
 				t.Fatalf("seed %d: made anew %+v, not %+v", seed, anew, f.machines[went.machine])

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The types that policy/ takes from the file that includes it, its rule for arrivals, and that rule for one machine. */
+/* The types that policy/ takes from the file that includes it, its rule for arrivals, and that rule for one machine and among many. */
 #pragma once
 #include <stdbool.h>
 typedef unsigned char u8;
@@ -22,4 +22,18 @@ static inline s32 better_domain(struct lop_fit *best, const struct lop_domain_lo
 		if (lop_is_better_place(best, &domains[n], there, t))
 			better = (s32)n;
 	return better;
+}
+
+/* Writes the indexes of the fits that no other is better than, rising, to `best`, which has room for `nr`. Returns how many; 0: nothing fits. */
+static inline u32 best_fits(u32 *best, const struct lop_fit *fits, u32 nr)
+{
+	u32 found = 0;
+	for (u32 n = 0; n < nr; n++) {
+		if (!fits[n].fits || (found && lop_fits_better(&fits[best[0]], &fits[n])))
+			continue;
+		if (found && lop_fits_better(&fits[n], &fits[best[0]]))
+			found = 0;
+		best[found++] = n;
+	}
+	return found;
 }

@@ -166,7 +166,7 @@ func (g *Gather) Filter(ctx context.Context, state framework.CycleState, pod *v1
 	if machine, _ := g.usable(n); machine != nil && !fit.Fits() {
 		return framework.NewStatus(framework.Unschedulable, "no memory domain has room") // preemption may make some
 	}
-	if best != nil && best.off && best.fit.Better(fit) {
+	if best != nil && best.off && a.ranking.fit.Better(fit) {
 		return framework.NewStatus(framework.UnschedulableAndUnresolvable, fmt.Sprintf("the pod waits for node %s, which is off", best.name))
 	}
 	return nil

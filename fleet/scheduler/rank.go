@@ -4,7 +4,6 @@ package scheduler
 
 import (
 	"cmp"
-	"container/heap"
 	"context"
 	"slices"
 	"strings"
@@ -17,42 +16,29 @@ import (
 	"lopsided/fleet/gather"
 )
 
-// ranking is how well a pod fits into the nodes whose domains have room for it, on or off. Who switched a node off switches it on
+// ranking is how well a pod fits into the nodes with usable domains, on or off. Who switched a node off switches it on
 // once a pod is nominated to it, so where one of them is the best place, the pod stays unschedulable until it is on.
 type ranking struct {
 	gather *Gather
 	state  framework.CycleState // of the cycle; Filter may be given a copy in which preemption removed pods
-	left   ranked               // a heap, those that others refused taken out
+	places []place
+	fits   []gather.Fit // of each place; of one that others refused: not at all
 	once   sync.Once
 	found  *place
+	fit    gather.Fit // of what was found
 }
 
 type place struct {
 	info framework.NodeInfo
-	name string
-	off  bool
-	fit  gather.Fit
-}
-
-// ranked has the best first, of equals the first by name, whatever order the nodes come in.
-type ranked []place
-
-func (r ranked) Len() int      { return len(r) }
-func (r ranked) Swap(a, b int) { r[a], r[b] = r[b], r[a] }
-func (r ranked) Less(a, b int) bool {
-	return r[a].fit.Better(r[b].fit) || r[a].name < r[b].name && !r[b].fit.Better(r[a].fit)
-}
-func (r *ranked) Push(any) {} // for heap.Interface; nothing is added
-func (r *ranked) Pop() any {
-	last := len(*r) - 1
-	*r = (*r)[:last]
-	return nil
+	*node
 }
 
 // rank counts the pods that wait for each node that is off as being there, so that a burst of pods has as many machines
 // switched on as it needs.
 func (g *Gather) rank(state framework.CycleState, pod *v1.Pod, a gather.Application, nodes []framework.NodeInfo) *ranking {
-	r := &ranking{gather: g, state: state}
+	r := &ranking{gather: g, state: state, places: make([]place, 0, len(nodes))}
+	machines := make([]*gather.Machine, 0, len(nodes))
+	now := g.now()
 	for _, info := range nodes {
 		n := g.residents.node(info)
 		if n.off {
@@ -60,27 +46,31 @@ func (g *Gather) rank(state framework.CycleState, pod *v1.Pod, a gather.Applicat
 				n = g.residents.with(info, waiting)
 			}
 		}
-		if fit := g.fit(n, a); fit.Fits() {
-			r.left = append(r.left, place{info, n.name, n.off, fit})
+		if n.unusable(now, g.staleAfter) == "" {
+			r.places = append(r.places, place{info, n})
+			machines = append(machines, n.machine)
 		}
 	}
-	heap.Init(&r.left)
+	r.fits = gather.Fits(machines, a)
 	return r
 }
 
-// best is the best place that all others take; nil if there is none. Other filters are not asked before Filter, since each needs
-// what its own PreFilter found.
+// best is the best place that all others take, of equals the first by name; nil if there is none. Other filters are not asked before
+// Filter, since each needs what its own PreFilter found. Most often the first is taken, so the places are not put in order.
 func (r *ranking) best(ctx context.Context, pod *v1.Pod) *place {
 	if r == nil {
 		return nil
 	}
 	r.once.Do(func() {
-		for len(r.left) > 0 {
-			if r.takes(ctx, pod, r.left[0]) {
-				r.found = &r.left[0]
-				return
+		for equals := gather.Best(r.fits); len(equals) > 0; equals = gather.Best(r.fits) {
+			slices.SortFunc(equals, func(a, b uint32) int { return strings.Compare(r.places[a].name, r.places[b].name) })
+			for _, n := range equals {
+				if r.takes(ctx, pod, r.places[n]) {
+					r.found, r.fit = &r.places[n], r.fits[n]
+					return
+				}
+				r.fits[n] = gather.Fit{}
 			}
-			heap.Pop(&r.left)
 		}
 	})
 	return r.found
