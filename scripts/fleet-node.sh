@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # fleet-node.sh: runs gather-node with lop on folders that look like a machine with two memory domains, for a node of an API server with the rights of fleet/manifests/. Fails
-# unless it publishes the domains, confines a pod, gives its CPUs back, also after kill -9, and may change no other node.
+# unless it publishes the domains, confines a pod, gives its CPUs back, also after kill -9, may write profiles, and may change no other node.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/fleet-setup.sh
@@ -75,6 +75,15 @@ refused() {
 refused elsewhere '{"metadata": {"annotations": {"fleet.lopsided/domains": "1"}}}' 'may change only the node that it runs on'
 refused here '{"spec": {"unschedulable": true}}' 'may change only annotations'
 echo 'it may change no other node, and nothing but annotations'
+for verb in get create update; do
+  curl -sSf --cacert "$place/apiserver.crt" -H "Authorization: Bearer $agent_token" "$server/apis/authorization.k8s.io/v1/selfsubjectaccessreviews" \
+    -H 'Content-Type: application/yaml' --data-binary @- >"$place/answer" <<EOF
+apiVersion: authorization.k8s.io/v1
+kind: SelfSubjectAccessReview
+spec: {resourceAttributes: {namespace: default, group: fleet.lopsided, resource: intensityprofiles, verb: $verb}}
+EOF
+  grep -qF '"allowed": true' "$place/answer" || { echo "fleet-node.sh: may not $verb profiles" >&2; exit 1; }
+done
 if grep -i forbidden "$place/agent.log"; then
   echo 'fleet-node.sh: fleet/manifests lacks a right' >&2
   exit 1

@@ -3,6 +3,8 @@
 //!
 //! A cgroup (v2) is confined by its `cpuset.cpus`, and only while that file is empty there and in all cgroups below, since then nobody else has chosen
 //! CPUs for it. So to restore it is to empty the file. A journal records each set before it is written.
+//!
+//! And counts how intensively cgroups use memory, for the program to choose by.
 
 mod journal;
 
@@ -11,6 +13,8 @@ pub use journal::restore;
 use crate::cpus::{Cpus, MAX_CPUS};
 use crate::partition::{about, check, Groups, System};
 use journal::Journal;
+use lop_machine::counters::{CountsCgroups, OfCgroups};
+use lop_machine::intensity::Counts;
 use lop_machine::live::{self, LiveMachine};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +27,8 @@ pub struct Request {
     /// Cgroups, by their path below the mount point, and the memory domain of each, from 0 in the order of [`Answer::domains`]. All other cgroups are
     /// given their CPUs back.
     pub confine: BTreeMap<String, usize>,
+    /// Cgroups whose misses of the last-level cache and instructions are counted, until a request leaves them out.
+    pub count: BTreeSet<String>,
 }
 
 /// What is so, after a request.
@@ -32,7 +38,9 @@ pub struct Answer {
     pub domains: Vec<String>,
     /// Where cgroup v2 is mounted.
     pub cgroups: String,
-    /// Cgroups that are not as the request wants them, and why: a sentence.
+    /// What each cgroup counted since the last request, if it was counted then.
+    pub counted: BTreeMap<String, Counts>,
+    /// Cgroups that are not confined or counted as requested, and why: a sentence.
     pub left: BTreeMap<String, String>,
 }
 
@@ -42,6 +50,7 @@ pub struct Node {
     groups: System,
     journal: Journal,
     held: BTreeMap<String, Cpus>,
+    counters: Box<dyn CountsCgroups>,
 }
 
 impl Node {
@@ -57,6 +66,7 @@ impl Node {
             journal: Journal::begin(run_dir, &groups)?,
             groups,
             held: BTreeMap::new(),
+            counters: Box::new(OfCgroups::default()),
         })
     }
 
@@ -86,11 +96,27 @@ impl Node {
                 left.insert(group.clone(), why);
             }
         }
+        let counted = self.count(&request.count, &mut left);
         Ok(Answer {
             domains: domains.iter().map(Cpus::to_string).collect(),
             cgroups: self.groups.shown("").trim_end_matches('/').to_string(),
+            counted,
             left,
         })
+    }
+
+    fn count(&mut self, wanted: &BTreeSet<String>, left: &mut BTreeMap<String, String>) -> BTreeMap<String, Counts> {
+        let folder = |group: &String| PathBuf::from(self.groups.shown(group));
+        let folders: BTreeMap<PathBuf, &String> = wanted.iter().map(|group| (folder(group), group)).collect();
+        self.counters.keep(&|folder| folders.contains_key(folder));
+        let mut counted = BTreeMap::new();
+        for (folder, &group) in &folders {
+            match check_path(group).and_then(|()| self.counters.read(folder)) {
+                Ok(counts) => counted.extend(counts.map(|counts| (group.clone(), counts))),
+                Err(why) => drop(left.insert(group.clone(), why)),
+            }
+        }
+        counted
     }
 
     fn confine(&mut self, group: &str, cpus: &Cpus) -> Result<(), String> {

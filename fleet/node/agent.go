@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package node is the agent of a node: it publishes the node's memory domains, and has pods confined to those that the scheduler chose.
+// Package node is the agent of a node: it publishes the node's memory domains, has pods confined to those that the scheduler chose, and measures how intensively they use memory.
 //
 // What it knows of the machine, and does to it, is `lop agent --node`, which it starts: so domains are read by the same code as in the rest of Lopsided.
 package node
@@ -30,13 +30,14 @@ const publishEvery = time.Minute
 
 // agent looks at the pods of its node again and again; it remembers nothing that a new one could not find out.
 type agent struct {
-	node    string
-	client  kubernetes.Interface
-	events  events.EventRecorder
-	machine machine
-	nodes   corelisters.NodeLister
-	pods    corelisters.PodLister // of this node
-	now     func() time.Time
+	node     string
+	client   kubernetes.Interface
+	events   events.EventRecorder
+	machine  machine
+	profiles *profiler
+	nodes    corelisters.NodeLister
+	pods     corelisters.PodLister // of this node
+	now      func() time.Time
 
 	mount       string // of cgroup v2, once the machine has said
 	published   string // domains
@@ -44,31 +45,33 @@ type agent struct {
 	said        map[types.UID]string // what was last said about a pod
 }
 
-// look has pods confined and publishes domains. An error says that the machine does not answer any more.
+// look has pods confined and counted, and publishes domains. An error says that the machine does not answer any more.
 func (a *agent) look(ctx context.Context) error {
 	pods, err := a.pods.List(labels.Everything())
 	if err != nil {
 		return err
 	}
 	if a.mount == "" {
-		is, err := a.machine.serve(request{Confine: map[string]int{}})
+		is, err := a.machine.serve(request{Confine: map[string]int{}, Count: []string{}})
 		if err != nil {
 			return err
 		}
 		a.mount = is.Cgroups
 	}
-	wanted, of := a.wanted(pods)
+	wanted, of := a.confined(pods)
+	wanted.Count = a.profiles.wanted(ctx, a.mount, pods)
 	is, err := a.machine.serve(wanted)
 	if err != nil {
 		return err
 	}
-	a.complain(pods, of, is.Left)
+	a.complain(pods, of, wanted.Count, is.Left)
+	a.profiles.read(ctx, is)
 	a.publish(ctx, pods, is.Domains)
 	return nil
 }
 
-// wanted is the domain of each pod that has one and runs, and whose cgroups these are.
-func (a *agent) wanted(pods []*v1.Pod) (request, map[types.UID]string) {
+// confined is the domain of each pod that has one and runs, and whose cgroups these are.
+func (a *agent) confined(pods []*v1.Pod) (request, map[types.UID]string) {
 	wanted, of := request{Confine: map[string]int{}}, map[types.UID]string{}
 	for _, pod := range pods {
 		text, found := pod.Annotations[api.DomainAnnotation]
@@ -92,7 +95,7 @@ func (a *agent) wanted(pods []*v1.Pod) (request, map[types.UID]string) {
 }
 
 // complain says of pods that they run elsewhere than the scheduler thinks.
-func (a *agent) complain(pods []*v1.Pod, of map[types.UID]string, left map[string]string) {
+func (a *agent) complain(pods []*v1.Pod, of map[types.UID]string, counted []string, left map[string]string) {
 	there := map[types.UID]string{}
 	for _, pod := range pods {
 		if said, found := a.said[pod.UID]; found {
@@ -106,6 +109,9 @@ func (a *agent) complain(pods []*v1.Pod, of map[types.UID]string, left map[strin
 		}
 	}
 	mine := map[string]bool{}
+	for _, cgroup := range counted {
+		mine[cgroup] = true
+	}
 	for _, cgroup := range of {
 		mine[cgroup] = true
 	}

@@ -16,7 +16,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	fakedynamic "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/events"
 
@@ -40,6 +44,7 @@ type world struct {
 	*agent
 	t       *testing.T
 	server  *fake.Clientset
+	objects dynamic.Interface // profiles
 	machine *fakeMachine
 	clock   time.Time
 	events  *events.FakeRecorder
@@ -51,6 +56,7 @@ func newWorld(t *testing.T, pods ...*v1.Pod) *world {
 	n := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: v1.NodeStatus{Capacity: cores("8"), Allocatable: cores("7")}}
 	w := &world{
 		t: t, server: fake.NewClientset(n), clock: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC), events: events.NewFakeRecorder(100), ctx: t.Context(),
+		objects: fakedynamic.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{api.IntensityProfiles: "IntensityProfileList"}),
 		machine: &fakeMachine{is: answer{Domains: []string{"0-3", "4-7"}, Cgroups: t.TempDir()}},
 	}
 	for _, pod := range pods {
@@ -59,6 +65,7 @@ func newWorld(t *testing.T, pods ...*v1.Pod) *world {
 	w.agent = &agent{
 		node: "n", client: w.server, events: w.events, machine: w.machine, now: func() time.Time { return w.clock }, said: map[types.UID]string{},
 	}
+	w.profiles = newProfiler("n", w.objects, w.now)
 	if _, err := w.watch(w.ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +178,7 @@ func TestPublishing(t *testing.T) {
 
 func TestChild(t *testing.T) {
 	for _, test := range []struct{ script, wrong, wrongEnd string }{
-		{`read line; [ "$line" = '{"confine":{"a":1}}' ] && echo '{"domains":["0-3"],"cgroups":"/cg","left":{"a":"why"}}'; read line; exit 0`, "", ""},
+		{`read line; [ "$line" = '{"confine":{"a":1},"count":["b"]}' ] && echo '{"domains":["0-3"],"cgroups":"/cg","counted":{"b":{"misses":1,"instructions":2}},"left":{"a":"why"}}'; read line; exit 0`, "", ""},
 		{`read line; exit 0`, "no answer: EOF", ""},
 		{`read line; echo hello; exit 3`, `answer "hello\n"`, "exit status 3"},
 	} {
@@ -179,8 +186,8 @@ func TestChild(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		is, err := c.serve(request{map[string]int{"a": 1}})
-		if !says(err, test.wrong) || err == nil && (is.Domains[0] != "0-3" || is.Cgroups != "/cg" || is.Left["a"] != "why") {
+		is, err := c.serve(request{map[string]int{"a": 1}, []string{"b"}})
+		if !says(err, test.wrong) || err == nil && (is.Domains[0] != "0-3" || is.Cgroups != "/cg" || is.Left["a"] != "why" || is.Counted["b"] != (counts{1, 2})) {
 			t.Errorf("%s: %+v, %v", test.script, is, err)
 		}
 		if err := c.close(); !says(err, test.wrongEnd) {

@@ -16,13 +16,21 @@ import (
 type request struct {
 	// Confine has the memory domain of each cgroup that is to run in one. All others get their CPUs back.
 	Confine map[string]int `json:"confine"`
+	// Count has the cgroups whose counts the next answers are to have.
+	Count []string `json:"count"`
 }
 
 // answer is what is so after a request.
 type answer struct {
 	Domains []string          `json:"domains"` // CPUs of each: "0-3,8"
 	Cgroups string            `json:"cgroups"` // where cgroup v2 is mounted
+	Counted map[string]counts `json:"counted"` // of each cgroup, since the last request if it counted then
 	Left    map[string]string `json:"left"`    // cgroups that are not as requested, and why
+}
+
+type counts struct {
+	Misses       uint64 `json:"misses"` // of the last-level cache
+	Instructions uint64 `json:"instructions"`
 }
 
 // machine serves requests; tests have their own.

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -30,12 +31,19 @@ func Run(ctx context.Context, to *rest.Config, node string, command []string) (e
 	if err != nil {
 		return err
 	}
+	dynamic, err := dynamic.NewForConfig(rest.AddUserAgent(rest.CopyConfig(to), name))
+	if err != nil {
+		return err
+	}
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
 	defer broadcaster.Shutdown()
 	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
 		return err
 	}
-	a := &agent{node: node, client: client, events: broadcaster.NewRecorder(scheme.Scheme, name), now: time.Now, said: map[types.UID]string{}}
+	a := &agent{
+		node: node, client: client, events: broadcaster.NewRecorder(scheme.Scheme, name), now: time.Now, said: map[types.UID]string{},
+		profiles: newProfiler(node, dynamic, time.Now),
+	}
 	changed, err := a.watch(ctx)
 	if err != nil {
 		return err

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a plan knows of threads: misses of the last-level cache and instructions, from the CPU's counters or from a recording.
 
+mod cgroups;
+
+pub use cgroups::{CountsCgroups, OfCgroups};
+
 use crate::intensity::Intensities;
 use crate::pmu::{builder, devices, Device};
 use perf_event::events::Hardware;
@@ -19,7 +23,7 @@ pub trait Source: Send {
     fn keep(&mut self, lives: &dyn Fn(u32) -> bool);
 }
 
-/// Two counters of a thread. They are one group: scheduled on the CPU together, and read together.
+/// Two counters of a thread or a cgroup. They are one group: scheduled on the CPU together, and read together.
 struct Pair {
     first: Counter,
     second: Counter,
@@ -29,18 +33,16 @@ struct Pair {
 impl Pair {
     /// Counts misses and instructions on the CPUs of a device. `thread` 0 is the calling thread.
     fn open(thread: u32, device: Option<&Device>) -> io::Result<Self> {
-        let of = |event| builder(event, device);
-        Self::of(of(Hardware::CACHE_MISSES), of(Hardware::INSTRUCTIONS), thread)
+        let of = |event| builder(event, device).observe_pid(thread as i32).any_cpu().clone();
+        Self::of(of(Hardware::CACHE_MISSES), of(Hardware::INSTRUCTIONS))
     }
 
-    fn of(mut leader: Builder<'_>, mut member: Builder<'_>, thread: u32) -> io::Result<Self> {
-        leader.observe_pid(thread as i32).any_cpu();
+    /// The builders say whom to observe, and where.
+    fn of(mut leader: Builder<'_>, mut member: Builder<'_>) -> io::Result<Self> {
         leader.read_format(ReadFormat::GROUP | ReadFormat::ID);
         let mut first = leader.build()?;
-        let second = member
-            .observe_pid(thread as i32)
-            .any_cpu()
-            .build_with_group(&mut first)?;
+        // It counts while the first does. Some events, such as clocks, do not start if they are enabled after the first.
+        let second = member.enabled(true).build_with_group(&mut first)?;
         first.enable_group()?;
         Ok(Self {
             first,
@@ -213,7 +215,7 @@ mod tests {
     #[test]
     fn two_counters_of_a_thread_are_read_together_and_say_what_came_since() {
         let (clock, faults) = (Builder::new(Software::TASK_CLOCK), Builder::new(Software::PAGE_FAULTS));
-        let mut pair = Pair::of(clock, faults, 0)
+        let mut pair = Pair::of(clock, faults)
             .expect("events of one's own thread are allowed (kernel.perf_event_paranoid below 3, or root)");
         // A software event starts to count when its thread is next scheduled in.
         std::thread::sleep(std::time::Duration::from_millis(1));

@@ -5,6 +5,7 @@
 //! `[SECONDS,]NAME-THREAD,COUNT,UNIT,EVENT,...`. Counts are added up over all threads of a name and over all intervals. Other events, empty
 //! lines, lines with `#` and counts of threads that did not run (`<not counted>`) are ignored.
 
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
@@ -17,8 +18,8 @@ const MAX_NAME: usize = 64;
 /// How to make a recording.
 const HOW: &str = "record what runs with 'perf stat -a --per-thread -x, -e cache-misses,instructions -o FILE sleep 60'";
 
-/// The counts of all threads of a name.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// The counts of all threads of a name, or of a cgroup.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Misses of the last-level cache.
     pub misses: u64,

@@ -48,7 +48,11 @@ fn ask(node: &mut Node, confine: &[(&str, usize)]) -> BTreeMap<String, String> {
         .iter()
         .map(|(group, domain)| (format!("pods/{group}"), *domain))
         .collect();
-    let answer = node.serve(&Request { confine }).unwrap();
+    let request = Request {
+        confine,
+        ..Request::default()
+    };
+    let answer = node.serve(&request).unwrap();
     assert_eq!(answer.domains, ["0-3", "4-7"]);
     let last = |group: String| group.trim_start_matches("pods/").to_string();
     answer.left.into_iter().map(|(group, why)| (last(group), why)).collect()
@@ -116,6 +120,52 @@ fn what_cannot_be_is_told_and_nothing_is_written() {
         assert!(left[group].contains(why), "{left:?}");
         assert_eq!(machine.set_of("a"), "\n");
     }
+}
+
+/// One miss in 50 instructions each time it is read; says what is counted.
+#[derive(Default)]
+struct Fake(BTreeSet<PathBuf>);
+
+impl CountsCgroups for Fake {
+    fn read(&mut self, folder: &Path) -> Result<Option<Counts>, String> {
+        let counts = Counts {
+            misses: 1,
+            instructions: 50,
+        };
+        match folder.exists() {
+            true => Ok((!self.0.insert(folder.to_path_buf())).then_some(counts)),
+            false => Err("it is not there".into()),
+        }
+    }
+
+    fn keep(&mut self, wanted: &dyn Fn(&Path) -> bool) {
+        self.0.retain(|folder| wanted(folder));
+    }
+}
+
+#[test]
+fn a_cgroup_is_counted_from_one_request_to_the_next() {
+    let machine = Machine::new();
+    let mut node = machine.begin();
+    node.counters = Box::new(Fake::default());
+    let mut count = |groups: &[&str]| {
+        let count = groups.iter().map(ToString::to_string).collect();
+        let request = Request {
+            count,
+            ..Request::default()
+        };
+        let answer = node.serve(&request).unwrap();
+        let counted = answer.counted.into_iter();
+        let counted: Vec<_> = counted.map(|(group, of)| (group, of.misses, of.instructions)).collect();
+        (counted, answer.left)
+    };
+    assert_eq!(count(&["pods/a"]).0, []);
+    assert_eq!(count(&["pods/a", "pods/b"]).0, [("pods/a".to_string(), 1, 50)]);
+    assert_eq!(count(&["pods/b"]).0, [("pods/b".to_string(), 1, 50)]);
+    let (counted, left) = count(&["pods/a", "pods/gone", "../a"]);
+    assert_eq!(counted, []);
+    assert_eq!(left["pods/gone"], "it is not there");
+    assert!(left["../a"].starts_with("expected the path of a cgroup"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// gather-node publishes the memory domains of its node, and has pods confined to those that the scheduler chose.
+// gather-node publishes the memory domains of its node, has pods confined to those that the scheduler chose, and measures how intensively they use memory.
 package main
 
 import (

@@ -17,19 +17,22 @@ gather-node for Kubernetes, and is started by it. It reads requests from standar
 input, a line of JSON each, and answers each with a line on standard output:
 
   {\"confine\": {\"kubepods.slice/kubepods-podA.slice\": 1}}
-  {\"domains\":[\"0-7\",\"8-15\"],\"cgroups\":\"/sys/fs/cgroup\",\"left\":{}}
+  {\"domains\":[\"0-7\",\"8-15\"],\"cgroups\":\"/sys/fs/cgroup\",\"counted\":{},\"left\":{}}
 
 A request replaces the one before: it names all cgroups that are to run in one memory
 domain, from 0 in the order of the answer, and all others get their CPUs back. 'left'
 says which are not as requested, and why. A cgroup whose cpuset.cpus somebody else has
-set, there or below, is left alone.
+set, there or below, is left alone. \"count\": [\"kubepods.slice\"] in two requests has
+'counted' say how often that cgroup missed the last-level cache between them, and in how
+many instructions.
 
-It needs root and cgroup v2 with cpuset. When its input ends, and on signals, all
-cgroups get their CPUs back; after 'kill -9' by the next start or 'lop restore'.";
+It needs root and cgroup v2 with cpuset; to count it needs the CPU's counters. When its
+input ends, and on signals, all cgroups get their CPUs back; after 'kill -9' by the next
+start or 'lop restore'.";
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Tell the memory domains of this machine, and confine cgroups to them
+    /// Tell the memory domains of this machine, confine cgroups to them, count their cache misses
     #[arg(long, required = true)]
     node: bool,
     #[command(flatten)]

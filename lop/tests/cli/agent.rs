@@ -71,7 +71,7 @@ impl Agent {
         let answer = agent.ask(&serde_json::json!({"confine": {POD: 1}}).to_string());
         assert_eq!(
             answer,
-            serde_json::json!({"domains": ["0-1", "2-3"], "cgroups": "./cg", "left": {}})
+            serde_json::json!({"domains": ["0-1", "2-3"], "cgroups": "./cg", "counted": {}, "left": {}})
         );
         assert_eq!(cpus(machine), "2-3\n");
         agent
