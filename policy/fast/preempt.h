@@ -10,7 +10,7 @@
  * Worked example: on one CPU a task computes, and an awaited one sleeps for a moment whenever it has run for 5 ms, just
  * less than a slice of 6 ms. It takes the CPU, and stops 5 ms ahead. It takes it again, and stops 10 ms ahead. Now it waits
  * until the other one has had 10 ms.
- * Tested in: rank, phase. Studied in: sequential-phases, critical-sections, longest-job, everything.
+ * Tested in: rank, phase, liars. Studied in: sequential-phases, critical-sections, longest-job, everything.
  */
 
 /* A plan of list.h says at which CPU the task waits, and that CPU runs such work. */
@@ -21,8 +21,9 @@ lop_rule bool lop_waits_on_list(const struct lop_sched *s, const struct lop_task
 }
 
 /*
- * Before a wakeup of a task that ran on `cpu`: the others have caught up meanwhile if one of their queue started there no
- * further behind. The clock of all queues does not tell: it follows who runs alone on an isolated CPU or a home.
+ * Before a wakeup of a task that ran on `cpu`: others have caught up meanwhile if one from the queue that this CPU shares
+ * started there no further behind. The clock of all queues does not tell: it follows who runs alone on an isolated CPU
+ * or a home.
  */
 lop_rule void lop_note_caught_up(const struct lop_sched *s, struct lop_task *t, u32 cpu)
 {

@@ -526,15 +526,24 @@ lop_subprog bool lop_goes_on(struct lop_sched *s lop_nonnull, struct lop_world *
 }
 
 /*
+ * As lop_first_is_behind() by a slice. The queue itself, whose lock all its CPUs share, is asked only if the front is that
+ * far behind: but for tasks of limited affinity, nobody who waits is behind the front.
+ */
+lop_rule bool lop_is_ahead_in(struct lop_sched *s, struct lop_world *world, const struct lop_task *t, u32 queue)
+{
+	u64 slice_ns = lop_slice_in_ns(s, queue);
+	return !lop_before(t->vtime_ns, s->queues.front_ns[lop_queue_index(queue)] + slice_ns) &&
+	       lop_first_is_behind(s, world, queue, t, slice_ns);
+}
+
+/*
  * Whether a task that stops on `cpu` has had more than its share: one that waits there is a slice or more behind it.
  *     vtime - first of the queue >= slice
  */
 lop_rule bool lop_is_ahead(struct lop_sched *s, struct lop_world *world, const struct lop_task *t, u32 cpu)
 {
-	u32 own = lop_cpu_queue(cpu);
-	u32 shared = lop_shared_queue(s, cpu, lop_set_of(s, cpu));
-	return lop_first_is_behind(s, world, own, t, lop_slice_in_ns(s, own)) ||
-	       (!lop_is_apart(s, cpu) && lop_first_is_behind(s, world, shared, t, lop_slice_in_ns(s, shared)));
+	return lop_is_ahead_in(s, world, t, lop_cpu_queue(cpu)) ||
+	       (!lop_is_apart(s, cpu) && lop_is_ahead_in(s, world, t, lop_shared_queue(s, cpu, lop_set_of(s, cpu))));
 }
 
 /* Some tasks are counted in the queue but not in it: they are on their way there, or from there to a CPU. */

@@ -64,8 +64,6 @@ fn unequal(fast: u16, slow: u16) -> Machine {
 #[test]
 fn who_sleeps_before_each_slice_ends_has_no_more_than_its_share() {
     for (machine, liars, honest) in [
-        (machine(1), 1, 1),
-        (machine(1), 1, 2),
         (machine(2), 2, 2),
         (machine(4), 1, 4),
         (machine(4), 3, 20),
