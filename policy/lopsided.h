@@ -310,7 +310,6 @@ lop_rule void lop_started(struct lop_sched *s, struct lop_world *world, struct l
 		return;
 	t->runs_on = cpu + 1;
 	t->holds_since_ns = now_ns;
-	lop_note_shared(s, t, cpu);
 	lop_drop_given(s, t);
 	lop_count_running(t, app, cpu);
 	lop_record_running(s, t, app, cpu, now_ns);

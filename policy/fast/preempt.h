@@ -20,15 +20,8 @@ lop_rule bool lop_waits_on_list(const struct lop_sched *s, const struct lop_task
 	       lop_set_of(s, lop_cpu_index(t->listed - 1)) == lop_usable_set(s, t);
 }
 
-/*
- * Before a wakeup of a task that ran on `cpu`: others have caught up meanwhile if one from the queue that this CPU shares
- * started there no further behind. The clock of all queues does not tell: it follows who runs alone on an isolated CPU
- * or a home.
- */
-lop_rule void lop_note_caught_up(const struct lop_sched *s, struct lop_task *t, u32 cpu)
-{
-	t->ahead &= lop_before(s->queues.shared_ns.ns[lop_cpu_index(cpu)], t->vtime_ns);
-}
+/* Before a wakeup: the others have caught up meanwhile if one of them started no further behind. */
+lop_rule void lop_note_caught_up(const struct lop_sched *s, struct lop_task *t) { t->ahead &= lop_before(s->queues.clock_ns, t->vtime_ns); }
 
 /* The preempted CPU; the woken task moves up from there. LOP_NONE: all running tasks may stay. */
 lop_rule s32 lop_claim_busy(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app)

@@ -364,7 +364,7 @@ lop_rule bool lop_shared_first(struct lop_sched *s, u32 cpu, u32 own, u32 shared
 	return !lop_queue_waits(s, own) || lop_before(front_ns, s->queues.front_ns[lop_queue_index(own)]);
 }
 
-/* Notes the start tag of a task that starts, or stops and has not paid yet. */
+/* Notes the start tag of a task that stops; it has not paid yet. */
 lop_rule void lop_note_shared(struct lop_sched *s, const struct lop_task *t, u32 cpu)
 {
 	if (t->last_queue == (s32)lop_shared_queue(s, cpu, LOP_HIGH))

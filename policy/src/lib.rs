@@ -223,7 +223,7 @@ impl PolicyHandle {
         now_ns: u64,
     ) -> (i32, bool) {
         let mut call = Call::new(env);
-        ffi::lop_note_caught_up(self.0, task.cast(), last_cpu);
+        ffi::lop_note_caught_up(self.0, task.cast());
         let place = ffi::lop_wake(self.0, call.world(), task.cast(), app, group, last_cpu, now_ns);
         ffi::lop_put(self.0, call.world(), task.cast(), group, place);
         (place.cpu, place.claimed)

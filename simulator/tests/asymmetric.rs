@@ -433,7 +433,7 @@ fn at_lower_duty_auto_is_never_behind_the_baseline_in_time() {
 #[test]
 fn on_four_cpus_at_lower_duty_auto_is_behind_the_baseline_in_two_cells() {
     let without_smt = [("kind.0.smt", "1"), ("max_mhz", "[1400, 700]")];
-    is_never_behind_at("poweredge-6650", &without_smt, &["global-sum"]);
+    is_never_behind_at("poweredge-6650", &without_smt, &["coupled", "global-sum"]);
     is_never_behind_at("poweredge-2650", &[("max_mhz", "[2000, 1000]")], &[]);
-    is_never_behind_at("poweredge-2650", &[("max_mhz", "[2000, 500]")], &["mix-5"]);
+    is_never_behind_at("poweredge-2650", &[("max_mhz", "[2000, 500]")], &[]);
 }

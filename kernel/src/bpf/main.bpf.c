@@ -136,7 +136,7 @@ static __always_inline struct lop_placement wake_once(struct lop_world *c, struc
 	t->task.brief = brief;
 	note_system(p, &t->task);
 	if (ranks)
-		lop_note_caught_up(&lopsided, &t->task, last);
+		lop_note_caught_up(&lopsided, &t->task);
 	if (t->task.clock_ns)
 		tell_clock(c->now_ns, p, c->now_ns - t->task.clock_ns);
 	tell(LOP_RECORD_WAKE, c->now_ns, (u64)p, (s32)last, what_wakes(&t->task));
