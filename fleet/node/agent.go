@@ -6,10 +6,13 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -51,6 +54,10 @@ func (a *agent) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// The cache has no order. Of containers that share a profile the first is counted, so that it is the same one each time.
+	slices.SortFunc(pods, func(a, b *v1.Pod) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
 	if a.mount == "" {
 		is, err := a.machine.serve(request{Confine: map[string]int{}, Count: []string{}})
 		if err != nil {
