@@ -7,6 +7,7 @@ mod duty;
 pub use duty::{Throttle, LEAST_SHARE};
 
 use crate::cpus::Cpus;
+use crate::folder::boot_id;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -168,11 +169,6 @@ pub fn journal(folder: &Path) -> PathBuf {
 
 fn about(path: &Path, error: &dyn std::fmt::Display) -> io::Error {
     io::Error::other(format!("{}: {error}", path.display()))
-}
-
-fn boot_id() -> String {
-    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    id.trim().to_string()
 }
 
 fn open_lock(folder: &Path, name: &str, mode: u32) -> io::Result<File> {

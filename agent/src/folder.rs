@@ -105,11 +105,16 @@ fn is_dead(run: &Path) -> io::Result<bool> {
     match File::open(run.join(LOCK)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
         Err(error) => Err(error),
-        Ok(lock) => match lock.try_lock() {
-            Ok(()) => Ok(true),
-            Err(TryLockError::WouldBlock) => Ok(false),
-            Err(TryLockError::Error(error)) => Err(error),
-        },
+        Ok(file) => lock(&file),
+    }
+}
+
+/// False: another one has it.
+pub(crate) fn lock(file: &File) -> io::Result<bool> {
+    match file.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(error),
     }
 }
 

@@ -13,10 +13,10 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/events"
+
+	"lopsided/fleet/connect"
 )
 
 const (
@@ -35,13 +35,13 @@ func Run(ctx context.Context, to *rest.Config, node string, command []string) (e
 	if err != nil {
 		return err
 	}
-	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
-	defer broadcaster.Shutdown()
-	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
+	recorder, shutdown, err := connect.Recorder(ctx, client, name)
+	if err != nil {
 		return err
 	}
+	defer shutdown()
 	a := &agent{
-		node: node, client: client, events: broadcaster.NewRecorder(scheme.Scheme, name), now: time.Now, said: map[types.UID]string{},
+		node: node, client: client, events: recorder, now: time.Now, said: map[types.UID]string{},
 		profiles: newProfiler(node, dynamic, time.Now),
 	}
 	changed, err := a.watch(ctx)

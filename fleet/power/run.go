@@ -13,12 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"lopsided/fleet/connect"
 )
 
 const (
@@ -36,13 +36,13 @@ func Lead(ctx context.Context, config *Config, to *rest.Config, self string) err
 	if err != nil {
 		return err
 	}
-	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
-	defer broadcaster.Shutdown()
-	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
+	recorder, shutdown, err := connect.Recorder(ctx, client, name)
+	if err != nil {
 		return err
 	}
+	defer shutdown()
 	factory := informers.NewSharedInformerFactory(client, 0)
-	c, err := New(config, client, factory, broadcaster.NewRecorder(scheme.Scheme, name), self)
+	c, err := New(config, client, factory, recorder, self)
 	if err != nil {
 		return err
 	}

@@ -3,10 +3,10 @@
 //! released when its holder dies. At the end the file is emptied and not removed, since a lock on a removed file keeps nobody out.
 
 use super::{give_back, Cpus};
-use crate::folder::boot_id;
+use crate::folder::{boot_id, lock};
 use crate::partition::System;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{create_dir_all, File, OpenOptions, TryLockError};
+use std::fs::{create_dir_all, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
@@ -99,15 +99,6 @@ pub fn restore(root: &Path, run_dir: &Path) -> Result<Option<u32>, String> {
         return Ok(None);
     };
     Journal { path, file }.give_back(&System::find(root)?).map(Some)
-}
-
-/// False: another one has it.
-fn lock(file: &File) -> io::Result<bool> {
-    match file.try_lock() {
-        Ok(()) => Ok(true),
-        Err(TryLockError::WouldBlock) => Ok(false),
-        Err(TryLockError::Error(error)) => Err(error),
-    }
 }
 
 fn said(path: &Path, error: &io::Error) -> String {

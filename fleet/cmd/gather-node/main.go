@@ -11,9 +11,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-
+	"lopsided/fleet/connect"
 	"lopsided/fleet/node"
 )
 
@@ -38,22 +36,11 @@ func run(kubeconfig string, command []string) error {
 	if self == "" {
 		return fmt.Errorf("NODE_NAME is not set, so it is not known which node this machine is: set it to spec.nodeName by the downward API, as fleet/manifests does")
 	}
-	api, err := place(kubeconfig)
+	api, err := connect.To(kubeconfig)
 	if err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return node.Run(ctx, api, self, command)
-}
-
-func place(kubeconfig string) (*rest.Config, error) {
-	if kubeconfig != "" {
-		return clientcmd.BuildConfigFromFlags("", kubeconfig)
-	}
-	api, err := rest.InClusterConfig()
-	if err != nil {
-		return nil, fmt.Errorf("%w: outside a cluster --kubeconfig is needed", err)
-	}
-	return api, nil
 }

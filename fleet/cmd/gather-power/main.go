@@ -12,8 +12,8 @@ import (
 	"syscall"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
+	"lopsided/fleet/connect"
 	"lopsided/fleet/power"
 )
 
@@ -46,16 +46,12 @@ func run(file, kubeconfig string) error {
 
 // place says how to reach the API server, and on which node this runs: on none with a kubeconfig and without NODE_NAME.
 func place(kubeconfig string) (*rest.Config, string, error) {
-	if kubeconfig != "" {
-		api, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-		return api, os.Getenv("NODE_NAME"), err
-	}
-	api, err := rest.InClusterConfig()
+	api, err := connect.To(kubeconfig)
 	if err != nil {
-		return nil, "", fmt.Errorf("%w: outside a cluster --kubeconfig is needed", err)
+		return nil, "", err
 	}
 	self := os.Getenv("NODE_NAME")
-	if self == "" {
+	if self == "" && kubeconfig == "" {
 		return nil, "", fmt.Errorf("NODE_NAME is not set, so it is not known which node never to switch off: set it to spec.nodeName by the downward API, as fleet/manifests does")
 	}
 	return api, self, nil
