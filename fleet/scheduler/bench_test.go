@@ -7,13 +7,12 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
-	framework "k8s.io/kube-scheduler/framework"
 
 	"lopsided/fleet/api"
 )
 
 // What the plugin adds to the scheduling cycle of one pod, all its calls together: nodes of two domains of 32 cores, ten pods on
-// each. kube-scheduler calls Filter and Score on several CPUs.
+// each.
 func BenchmarkArrival(b *testing.B) {
 	for _, size := range []int{10, 100, 1000, 10000} {
 		b.Run(fmt.Sprintf("nodes=%d", size), func(b *testing.B) {
@@ -30,18 +29,11 @@ func BenchmarkArrival(b *testing.B) {
 			}
 			c.takeSnapshot()
 			c.stored = map[string]*v1.Pod{} // the cluster looks through all of them for nominated ones, kube-scheduler does not
-			var nodes []framework.NodeInfo
-			for _, n := range c.snapshot {
-				nodes = append(nodes, n)
-			}
 			pod := c.pod("arrives", "2", "0.5")
 			for b.Loop() {
-				y := &cycle{c: c, pod: pod, state: newState()}
-				c.gather.PreFilter(b.Context(), y.state, pod, nodes)
-				for _, n := range nodes {
-					if c.gather.Filter(b.Context(), y.state, pod, n).IsSuccess() {
-						y.node = n.Node().Name
-					}
+				y, err := c.beginIn(pod)
+				if err != nil {
+					b.Fatal(err)
 				}
 				if status := c.gather.Reserve(b.Context(), y.state, pod, y.node); !status.IsSuccess() {
 					b.Fatal(status)

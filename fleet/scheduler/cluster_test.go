@@ -37,6 +37,7 @@ type cluster struct {
 	clock    time.Time
 	nodes    map[string]*nodeInfo
 	snapshot map[string]*nodeInfo
+	infos    []framework.NodeInfo // of the snapshot
 	changes  int64
 	recorder *events.FakeRecorder
 	lags     bool                         // bound pods stay without annotations
@@ -81,6 +82,23 @@ func (c *cluster) APICacher() framework.APICacher               { return nil }
 func (c *cluster) ClientSet() clientset.Interface               { return fakeClient{c: c} }
 func (c *cluster) SnapshotSharedLister() framework.SharedLister { return lister{c: c} }
 
+// another is the key under which another plugin keeps what its PreFilter found, which its Filter needs.
+const another = "another plugin"
+
+type found struct{}
+
+func (found) Clone() framework.StateData { return found{} }
+
+func (c *cluster) RunPreFilterPlugins(ctx context.Context, state framework.CycleState, pod *v1.Pod) (*framework.PreFilterResult, *framework.Status, sets.Set[string]) {
+	result, status := c.gather.PreFilter(ctx, state, pod, c.infos)
+	state.Write(another, found{})
+	if status.IsSkip() {
+		state.SetSkipFilterPlugins(sets.New(Name))
+		status = nil
+	}
+	return result, status, nil
+}
+
 func (c *cluster) RunFilterPluginsWithNominatedPods(ctx context.Context, state framework.CycleState, pod *v1.Pod, info framework.NodeInfo) *framework.Status {
 	with := info.(*nodeInfo).copy()
 	for _, other := range c.NominatedPodsForNode(info.Node().Name) {
@@ -93,6 +111,9 @@ func (c *cluster) RunFilterPluginsWithNominatedPods(ctx context.Context, state f
 
 // RunFilterPlugins asks the filters of other plugins, and then Gather if all of them take the node.
 func (c *cluster) RunFilterPlugins(ctx context.Context, state framework.CycleState, pod *v1.Pod, info framework.NodeInfo) *framework.Status {
+	if _, err := state.Read(another); err != nil {
+		c.t.Errorf("another plugin is asked to filter, and not before: %v", err)
+	}
 	n := info.Node()
 	skip := state.GetSkipFilterPlugins().Has(Name)
 	if skip {
@@ -287,15 +308,16 @@ type cycle struct {
 	node  string
 }
 
+// takeSnapshot has the nodes in the order of a map: any.
 func (c *cluster) takeSnapshot() {
-	c.snapshot = map[string]*nodeInfo{}
+	c.snapshot, c.infos = map[string]*nodeInfo{}, nil
 	for name, n := range c.nodes {
 		c.snapshot[name] = n.copy()
+		c.infos = append(c.infos, c.snapshot[name])
 	}
 }
 
-// begin finds the node. Without one the error has the reasons, as kube-scheduler shows them. Nodes come in the order of a
-// map: any.
+// begin finds the node. Without one the error has the reasons, as kube-scheduler shows them.
 func (c *cluster) begin(pod *v1.Pod) (*cycle, error) {
 	c.takeSnapshot()
 	return c.beginIn(pod)
@@ -305,15 +327,18 @@ func (c *cluster) begin(pod *v1.Pod) (*cycle, error) {
 func (c *cluster) beginIn(pod *v1.Pod) (*cycle, error) {
 	ctx := context.Background()
 	y := &cycle{c: c, pod: pod, state: newState()}
-	var all, feasible []framework.NodeInfo
-	for _, n := range c.snapshot {
-		all = append(all, n)
-	}
-	if _, status := c.gather.PreFilter(ctx, y.state, pod, all); status.IsSkip() {
-		y.state.skip.Insert(Name)
-	} else if !status.IsSuccess() {
+	only, status, _ := c.RunPreFilterPlugins(ctx, y.state, pod)
+	if !status.IsSuccess() {
 		return nil, status.AsError()
 	}
+	all := c.infos
+	if !only.AllNodes() {
+		all = nil
+		for name := range only.NodeNames {
+			all = append(all, c.snapshot[name])
+		}
+	}
+	var feasible []framework.NodeInfo
 	why := map[string]int{}
 	if n := c.snapshot[pod.Status.NominatedNodeName]; n != nil && c.RunFilterPlugins(ctx, y.state, pod, n).IsSuccess() {
 		all = []framework.NodeInfo{n}

@@ -47,17 +47,22 @@ func newResidents(profiles *profiles) *residents {
 	return &residents{profiles: profiles, holds: map[types.UID]*hold{}, unseen: map[types.UID]*hold{}, nodes: map[string]made{}}
 }
 
-// begin notes that a cycle begins. A pod is noted in kube-scheduler's cache before Reserve and the snapshot is taken from there
+// begin notes that a cycle begins, and gives the nodes. A pod is noted in kube-scheduler's cache before Reserve and the snapshot is taken from there
 // before PreFilter, so it shows all pods that have a hold. What is removed from a copy of it from then on is not there: preemption
 // asks so. The members of a pod group are tried in the snapshot itself, which shows those before; when the group is reserved
 // no cycle begins in between, and the snapshot shows none.
-func (r *residents) begin(nodes []framework.NodeInfo) {
+func (r *residents) begin(infos []framework.NodeInfo) []*node {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	clear(r.unseen)
-	if len(r.nodes) > len(nodes) { // some are gone
+	if len(r.nodes) > len(infos) { // some are gone
 		clear(r.nodes)
 	}
+	nodes := make([]*node, len(infos))
+	for n, info := range infos {
+		nodes[n] = r.made(info)
+	}
+	return nodes
 }
 
 // profilesChanged drops what was made of nodes.
@@ -71,6 +76,10 @@ func (r *residents) profilesChanged() {
 func (r *residents) node(info framework.NodeInfo) *node {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
+	return r.made(info)
+}
+
+func (r *residents) made(info framework.NodeInfo) *node {
 	name := info.Node().Name
 	if m, found := r.nodes[name]; found && m.generation == info.GetGeneration() {
 		return m.node

@@ -4,7 +4,7 @@
 // package gather: as few nodes and domains as possible, memory-intensive pods apart from all but very undemanding ones.
 //
 // Which node is best is asked of the rule once for a pod, among all nodes, so it decides as it does for a simulated fleet.
-// Filter leaves no other. So other plugins are asked about few nodes, and nothing has to be scored. The domain is chosen
+// PreFilter leaves no other. So other plugins are asked about few nodes, and nothing has to be scored. The domain is chosen
 // when the node is (Reserve), and held from then on.
 package scheduler
 
@@ -18,6 +18,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 	corev1 "k8s.io/component-helpers/scheduling/corev1"
 	framework "k8s.io/kube-scheduler/framework"
@@ -32,10 +33,16 @@ const Name = "Gather"
 // Gather is the plugin. It does not implement SignPlugin: each pod changes what is best for the next one like it.
 type Gather struct {
 	handle     framework.Handle
+	preFilters preFilters
 	staleAfter time.Duration
 	now        func() time.Time
 	residents  *residents
+	binding    chan struct{} // has one for each request that is under way
 }
+
+// maxBinding is how many bindings the API server is asked for at a time. Pods are placed faster than it binds them, and what one client asks beyond some hundred
+// requests it refuses, to be asked again a second later.
+const maxBinding = 50
 
 var (
 	_ framework.PreFilterPlugin   = &Gather{}
@@ -68,7 +75,11 @@ func newGather(args runtime.Object, handle framework.Handle) (*Gather, error) {
 	if err := given.validate(); err != nil {
 		return nil, fmt.Errorf("args: %w", err)
 	}
-	g := &Gather{handle: handle, staleAfter: given.StaleAfter.Duration, now: time.Now}
+	others, ok := handle.(preFilters)
+	if !ok {
+		return nil, fmt.Errorf("a %T has no RunPreFilterPlugins: Gather is for kube-scheduler 1.36", handle)
+	}
+	g := &Gather{handle: handle, preFilters: others, staleAfter: given.StaleAfter.Duration, now: time.Now, binding: make(chan struct{}, maxBinding)}
 	g.residents = newResidents(&profiles{staleAfter: given.ProfileStaleAfter.Duration, now: func() time.Time { return g.now() }})
 	pods := handle.SharedInformerFactory().Core().V1().Pods().Informer()
 	_, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: g.replace, DeleteFunc: g.forget})
@@ -101,7 +112,8 @@ func (g *Gather) replace(before, after any) {
 // arrival is what is known of the pod of a scheduling cycle.
 type arrival struct {
 	application gather.Application
-	ranking     *ranking // nil: a node is asked about for its own sake
+	best        *place // of all nodes; nil: there is none, so a node is asked about for its own sake
+	ranked      bool   // the nodes are being ranked
 }
 
 // Clone shares everything: PreFilter knew it.
@@ -115,16 +127,22 @@ func (g *Gather) arrivalOf(state framework.CycleState) (*arrival, error) {
 	return data.(*arrival), nil
 }
 
-// PreFilter reads what the pod asks for, and how well it fits into each node.
-func (g *Gather) PreFilter(_ context.Context, state framework.CycleState, pod *v1.Pod, nodes []framework.NodeInfo) (*framework.PreFilterResult, *framework.Status) {
-	g.residents.begin(nodes)
+// PreFilter finds the best node, and leaves no other if that one is on.
+func (g *Gather) PreFilter(ctx context.Context, state framework.CycleState, pod *v1.Pod, infos []framework.NodeInfo) (*framework.PreFilterResult, *framework.Status) {
+	if a, err := g.arrivalOf(state); err == nil && a.ranked {
+		return nil, nil
+	}
+	nodes := g.residents.begin(infos)
 	if api.IsNodesOwn(pod) {
 		return nil, framework.NewStatus(framework.Skip)
 	}
 	a := &arrival{application: application(pod, g.residents.profiles)}
-	a.ranking = g.rank(state, pod, a.application, nodes)
+	a.best = g.best(ctx, state.Clone(), pod, a.application, nodes, infos)
 	state.Write(Name, a)
-	return nil, nil
+	if a.best == nil || a.best.off {
+		return nil, nil
+	}
+	return &framework.PreFilterResult{NodeNames: sets.New(a.best.name)}, nil
 }
 
 // PreFilterExtensions are none: Filter looks at the pods of the NodeInfo that it is given.
@@ -147,14 +165,14 @@ func (g *Gather) fit(n *node, a gather.Application) (fit gather.Fit) {
 	return fit
 }
 
-// Filter takes the best node that all other filters take. If no node has usable domains with room it takes those without
-// usable domains, so that pods still run where nothing is published; they run without a domain there.
-func (g *Gather) Filter(ctx context.Context, state framework.CycleState, pod *v1.Pod, info framework.NodeInfo) *framework.Status {
+// Filter takes the best node, also where PreFilter is not heeded: kube-scheduler asks about the node to which a pod is nominated first. If no node has usable domains
+// with room it takes those without usable domains, so that pods still run where nothing is published; they run without a domain there.
+func (g *Gather) Filter(_ context.Context, state framework.CycleState, pod *v1.Pod, info framework.NodeInfo) *framework.Status {
 	a, err := g.arrivalOf(state)
 	if err != nil {
 		return framework.AsStatus(err)
 	}
-	best := a.ranking.best(ctx, pod)
+	best := a.best
 	if best != nil && !best.off && best.name != info.Node().Name {
 		return framework.NewStatus(framework.UnschedulableAndUnresolvable, "another node is a better place")
 	}
@@ -166,7 +184,7 @@ func (g *Gather) Filter(ctx context.Context, state framework.CycleState, pod *v1
 	if machine, _ := g.usable(n); machine != nil && !fit.Fits() {
 		return framework.NewStatus(framework.Unschedulable, "no memory domain has room") // preemption may make some
 	}
-	if best != nil && best.off && a.ranking.fit.Better(fit) {
+	if best != nil && best.off && best.fit.Better(fit) {
 		return framework.NewStatus(framework.UnschedulableAndUnresolvable, fmt.Sprintf("the pod waits for node %s, which is off", best.name))
 	}
 	return nil
@@ -174,12 +192,12 @@ func (g *Gather) Filter(ctx context.Context, state framework.CycleState, pod *v1
 
 // PostFilter comes when no node takes the pod. It nominates the pod to the best node, if that is off,
 // which is how the one who switches machines knows what to switch on. Where preemption made room it is not asked.
-func (g *Gather) PostFilter(ctx context.Context, state framework.CycleState, pod *v1.Pod, _ framework.NodeToStatusReader) (*framework.PostFilterResult, *framework.Status) {
+func (g *Gather) PostFilter(_ context.Context, state framework.CycleState, pod *v1.Pod, _ framework.NodeToStatusReader) (*framework.PostFilterResult, *framework.Status) {
 	a, err := g.arrivalOf(state)
 	if err != nil { // it is its node's own, or refused before PreFilter of this plugin
 		return nil, framework.NewStatus(framework.Unschedulable)
 	}
-	best := a.ranking.best(ctx, pod)
+	best := a.best
 	if best == nil || !best.off || g.isMakingRoom(pod) {
 		return nil, framework.NewStatus(framework.Unschedulable)
 	}
@@ -257,10 +275,16 @@ func (g *Gather) Bind(ctx context.Context, _ framework.CycleState, pod *v1.Pod, 
 	return framework.AsStatus(err)
 }
 
-// bind asks as DefaultBinder does.
+// bind asks as DefaultBinder does, but not for all at once.
 func (g *Gather) bind(ctx context.Context, binding *v1.Binding) error {
 	cacher := g.handle.APICacher()
 	if cacher == nil {
+		select {
+		case g.binding <- struct{}{}:
+			defer func() { <-g.binding }()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 		return g.handle.ClientSet().CoreV1().Pods(binding.Namespace).Bind(ctx, binding, metav1.CreateOptions{})
 	}
 	done, err := cacher.BindPod(binding)

@@ -7,7 +7,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -16,64 +15,66 @@ import (
 	"lopsided/fleet/gather"
 )
 
-// ranking is how well a pod fits into the nodes with usable domains, on or off. Who switched a node off switches it on
+// place is a node with usable domains, on or off, and how well a pod fits into the best of these. Who switched a node off switches it on
 // once a pod is nominated to it, so where one of them is the best place, the pod stays unschedulable until it is on.
-type ranking struct {
-	gather *Gather
-	state  framework.CycleState // of the cycle; Filter may be given a copy in which preemption removed pods
-	places []place
-	fits   []gather.Fit // of each place; of one that others refused: not at all
-	once   sync.Once
-	found  *place
-	fit    gather.Fit // of what was found
-}
-
 type place struct {
 	info framework.NodeInfo
 	*node
+	fit gather.Fit
 }
 
-// rank counts the pods that wait for each node that is off as being there, so that a burst of pods has as many machines
-// switched on as it needs.
-func (g *Gather) rank(state framework.CycleState, pod *v1.Pod, a gather.Application, nodes []framework.NodeInfo) *ranking {
-	r := &ranking{gather: g, state: state, places: make([]place, 0, len(nodes))}
-	machines := make([]*gather.Machine, 0, len(nodes))
-	now := g.now()
-	for _, info := range nodes {
-		n := g.residents.node(info)
-		if n.off {
-			if waiting := g.waitingFor(n.name, pod); len(waiting) > 0 {
-				n = g.residents.with(info, waiting)
-			}
-		}
-		if n.unusable(now, g.staleAfter) == "" {
-			r.places = append(r.places, place{info, n})
-			machines = append(machines, n.machine)
-		}
-	}
-	r.fits = gather.Fits(machines, a)
-	return r
+// preFilters is what the Handle of kube-scheduler can do besides. Filters of other plugins need what their PreFilter finds, and which of them have nothing to
+// filter is known only after all of these: too late to leave a node out of the cycle.
+type preFilters interface {
+	RunPreFilterPlugins(ctx context.Context, state framework.CycleState, pod *v1.Pod) (*framework.PreFilterResult, *framework.Status, sets.Set[string])
 }
 
-// best is the best place that all others take, of equals the first by name; nil if there is none. Other filters are not asked before
-// Filter, since each needs what its own PreFilter found. Most often the first is taken, so the places are not put in order.
-func (r *ranking) best(ctx context.Context, pod *v1.Pod) *place {
-	if r == nil {
+// best is the best place that all filters take, of equals the first by name; nil if there is none. Most often the first is taken, so
+// the nodes are not put in order. The state and the list of nodes are changed.
+func (g *Gather) best(ctx context.Context, state framework.CycleState, pod *v1.Pod, a gather.Application, nodes []*node, infos []framework.NodeInfo) *place {
+	fits := g.fits(pod, a, nodes, infos)
+	equals := gather.Best(fits)
+	if len(equals) == 0 {
 		return nil
 	}
-	r.once.Do(func() {
-		for equals := gather.Best(r.fits); len(equals) > 0; equals = gather.Best(r.fits) {
-			slices.SortFunc(equals, func(a, b uint32) int { return strings.Compare(r.places[a].name, r.places[b].name) })
-			for _, n := range equals {
-				if r.takes(ctx, pod, r.places[n]) {
-					r.found, r.fit = &r.places[n], r.fits[n]
-					return
-				}
-				r.fits[n] = gather.Fit{}
+	state.Write(Name, &arrival{application: a, ranked: true})
+	only, status, _ := g.preFilters.RunPreFilterPlugins(ctx, state, pod)
+	if !status.IsSuccess() {
+		return nil
+	}
+	for ; len(equals) > 0; equals = gather.Best(fits) {
+		slices.SortFunc(equals, func(a, b uint32) int { return strings.Compare(nodes[a].name, nodes[b].name) })
+		for _, n := range equals {
+			p := &place{info: infos[n], node: nodes[n], fit: fits[n]}
+			if (only.AllNodes() || only.NodeNames.Has(p.name)) && g.takes(ctx, state, pod, p) {
+				return p
+			}
+			fits[n] = gather.Fit{}
+		}
+	}
+	return nil
+}
+
+// nowhere has no domain, so nothing fits.
+var nowhere = gather.NewMachine()
+
+// fits says how well the pod fits into each node. It counts the pods that wait for each node that is off as being there, so that a burst of
+// pods has as many machines switched on as it needs.
+func (g *Gather) fits(pod *v1.Pod, a gather.Application, nodes []*node, infos []framework.NodeInfo) []gather.Fit {
+	machines := make([]*gather.Machine, len(nodes))
+	now := g.now()
+	for i, n := range nodes {
+		if n.off {
+			if waiting := g.waitingFor(n.name, pod); len(waiting) > 0 {
+				n = g.residents.with(infos[i], waiting)
 			}
 		}
-	})
-	return r.found
+		nodes[i], machines[i] = n, n.machine
+		if n.unusable(now, g.staleAfter) != "" {
+			machines[i] = nowhere
+		}
+	}
+	return gather.Fits(machines, a)
 }
 
 // waitingFor are the other pods that PostFilter nominated to the node, the oldest first.
@@ -91,18 +92,16 @@ func (g *Gather) waitingFor(node string, pod *v1.Pod) (waiting []*v1.Pod) {
 
 // takes asks the filters whether the node takes the pod: of one that is off those of all other plugins, once it is on, with the pods that
 // wait for it.
-func (r *ranking) takes(ctx context.Context, pod *v1.Pod, p place) bool {
-	asked, state := p.info, r.state.Clone()
+func (g *Gather) takes(ctx context.Context, state framework.CycleState, pod *v1.Pod, p *place) bool {
+	asked := p.info
 	if p.off {
 		n := p.info.Node().DeepCopy()
 		n.Spec.Unschedulable = false
 		n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t v1.Taint) bool { return strings.HasPrefix(t.Key, "node.kubernetes.io/") })
 		asked = p.info.Snapshot()
 		asked.SetNode(n)
+		state = state.Clone()
 		state.SetSkipFilterPlugins(sets.New(Name).Union(state.GetSkipFilterPlugins()))
-	} else if a, err := r.gather.arrivalOf(state); err == nil {
-		state.Write(Name, &arrival{application: a.application})
 	}
-	// Filter is cancelled once enough nodes are found; what is found here is for all of them.
-	return r.gather.handle.RunFilterPluginsWithNominatedPods(context.WithoutCancel(ctx), state, pod, asked).IsSuccess()
+	return g.handle.RunFilterPluginsWithNominatedPods(ctx, state, pod, asked).IsSuccess()
 }
