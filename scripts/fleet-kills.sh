@@ -16,7 +16,7 @@ done
 agent() {
   local file
   while sleep 1; do
-    for file in "$place"/on/*; do publish "${file##*/}" || true; done
+    for file in "$place"/on/*; do [ ! -e "$file" ] || publish "${file##*/}" || true; done
   done
 }
 start agent agent

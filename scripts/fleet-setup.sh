@@ -53,19 +53,20 @@ create() { api "$1" -H 'Content-Type: application/yaml' --data-binary @- >/dev/n
 
 # apply FILE: creates all objects of a manifest, where each kind belongs.
 apply() {
-  local object objects kind
+  local object objects kind namespace
   objects=$(mktemp -d -p "$place")
   csplit -s -z -f "$objects/" "$1" '/^---$/' '{*}'
   for object in "$objects"/*; do
     kind=$(sed -n 's/^kind: //p' "$object")
+    namespace=$(sed -n 's/^metadata: {.*namespace: \([a-z-]*\).*/\1/p' "$object")
     case $kind in
       CustomResourceDefinition) kind=apis/apiextensions.k8s.io/v1/customresourcedefinitions ;;
       ClusterRole | ClusterRoleBinding) kind=apis/rbac.authorization.k8s.io/v1/${kind,,}s ;;
-      Role | RoleBinding) kind=apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/${kind,,}s ;;
-      Deployment | DaemonSet) kind=apis/apps/v1/namespaces/kube-system/${kind,,}s ;;
+      Role | RoleBinding) kind=apis/rbac.authorization.k8s.io/v1/namespaces/$namespace/${kind,,}s ;;
+      Deployment | DaemonSet) kind=apis/apps/v1/namespaces/$namespace/${kind,,}s ;;
       ValidatingAdmissionPolicy) kind=apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies ;;
       ValidatingAdmissionPolicyBinding) kind=apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings ;;
-      *) kind=api/v1/namespaces/kube-system/${kind,,}s ;;
+      *) kind=api/v1/namespaces/$namespace/${kind,,}s ;;
     esac
     sed '/^---$/d' "$object" | create "/$kind?fieldValidation=Strict"
   done

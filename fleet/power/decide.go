@@ -102,6 +102,9 @@ func (c *Config) next(m *machine, now time.Time, ordered *switches) (state, stri
 			return off, "its kubelet does not answer any more"
 		}
 	case off:
+		if long >= c.MinOff && m.ready && published(m.node).Sub(m.Since) >= c.MinOff {
+			return on, "it runs, though it was off: it did not shut down, or somebody switched it on"
+		}
 		if m.wanted != "" && long >= c.MinOff && ordered.ons < c.MaxSwitches {
 			ordered.ons++
 			return switchingOn, m.wanted

@@ -77,10 +77,13 @@ func (a action) String() string {
 }
 
 func TestDecide(t *testing.T) {
-	with := func(n *v1.Node, change func(*v1.Node)) *v1.Node {
-		change(n)
+	with := func(n *v1.Node, changes ...func(*v1.Node)) *v1.Node {
+		for _, change := range changes {
+			change(n)
+		}
 		return n
 	}
+	ready := func(n *v1.Node) { n.Status.Conditions[0].Status = v1.ConditionTrue }
 	unready := func(n *v1.Node) { n.Status.Conditions[0].Status = v1.ConditionUnknown }
 	published := func(ago time.Duration) func(*v1.Node) {
 		return func(n *v1.Node) { n.Annotations[api.PublishedAnnotation] = noon.Add(-ago).Format(time.RFC3339) }
@@ -135,20 +138,25 @@ func TestDecide(t *testing.T) {
 		{"asks until it is off", "minOn: 0", []*v1.Node{aNode("m1", switchingOff, minute), with(aNode("m2", switchingOff, minute), unready)}, nil, "m1 asks, m2 off"},
 		{"does not ask any more", "minOn: 0", []*v1.Node{aNode("m1", switchingOff, minute)}, []*v1.Pod{nominated("p", "m1")}, "m1 off"},
 		{"off stays off", "minOn: 0", []*v1.Node{aNode("m1", off, time.Hour)}, nil, ""},
+		{"off, and runs", "minOn: 0", []*v1.Node{
+			with(aNode("m1", off, 4*minute), ready, published(2*minute)), with(aNode("m2", off, 4*minute), ready, published(2*minute+time.Second)),
+			with(aNode("m3", off, 2*minute-time.Second), ready, published(-minute)), with(aNode("m4", off, 4*minute), published(0)),
+			with(aNode("m5", off, 4*minute), ready, published(0), uncordoned), with(aNode("m6", off, -time.Hour), ready, published(0)),
+		}, nil, "m1 on, m5 on"},
 		{"long enough off", "minOn: 0", []*v1.Node{aNode("m1", off, 2*minute), aNode("m2", off, 2*minute-time.Second)}, []*v1.Pod{nominated("p", "m1"), nominated("q", "m2")}, "m1 switching-on"},
 		{"the rate limit of waking", "minOn: 0\nmaxSwitches: 1", []*v1.Node{aNode("m1", off, time.Hour), aNode("m2", off, time.Hour)}, []*v1.Pod{nominated("p", "m1"), nominated("q", "m2")}, "m1 switching-on"},
 		{"below the minimum, cordoned ones first", "minOn: 2", []*v1.Node{aNode("m1", off, time.Hour), aNode("m2", off, time.Hour), aNode("m3", cordoned, 0)}, nil, "m1 switching-on, m3 on"},
 		{"those that come count for the minimum", "minOn: 2", []*v1.Node{aNode("m1", off, time.Hour), aNode("m2", off, time.Hour), aNode("m3", switchingOn, 0)}, []*v1.Pod{nominated("p", "m2")},
 			"m2 switching-on, m3 asks"},
-		{"comes back", "", []*v1.Node{with(with(aNode("m1", switchingOn, minute), published(30*time.Second)), func(n *v1.Node) { n.Status.Conditions[0].Status = v1.ConditionTrue })}, nil, "m1 on"},
+		{"comes back", "", []*v1.Node{with(aNode("m1", switchingOn, minute), published(30*time.Second), ready)}, nil, "m1 on"},
 		{"has published, and is not ready", "", []*v1.Node{with(aNode("m1", switchingOn, minute), published(30*time.Second))}, nil, "m1 asks"},
-		{"is said to be ready as before", "", []*v1.Node{with(aNode("m1", switchingOn, minute), func(n *v1.Node) { n.Status.Conditions[0].Status = v1.ConditionTrue })}, nil, "m1 asks"},
+		{"is said to be ready as before", "", []*v1.Node{with(aNode("m1", switchingOn, minute), ready)}, nil, "m1 asks"},
 		{"does not come back", "", []*v1.Node{aNode("m1", switchingOn, 15*minute), aNode("m2", failed, time.Hour)}, nil, "m1 failed"},
-		{"comes back late", "", []*v1.Node{with(with(aNode("m1", failed, time.Hour), published(0)), func(n *v1.Node) { n.Status.Conditions[0].Status = v1.ConditionTrue })}, nil, "m1 on"},
+		{"comes back late", "", []*v1.Node{with(aNode("m1", failed, time.Hour), published(0), ready)}, nil, "m1 on"},
 		{"the clock was a bit ahead", "minOn: 0", []*v1.Node{aNode("m1", idle, -4*minute), aNode("m2", cordoned, -4*minute), aNode("m3", off, -4*minute)}, []*v1.Pod{nominated("p", "m3")}, ""},
 		{"the clock was far ahead", "minOn: 0", []*v1.Node{aNode("m1", idle, -time.Hour), aNode("m2", cordoned, -time.Hour), aNode("m3", off, -time.Hour), aNode("m4", switchingOn, -time.Hour)},
 			[]*v1.Pod{nominated("p", "m3")}, "m2 switching-off, m3 switching-on, m4 failed, m1 cordoned"},
-		{"also when it was given up", "", []*v1.Node{with(aNode("m1", failed, -time.Hour), func(n *v1.Node) { published(0)(n); n.Status.Conditions[0].Status = v1.ConditionTrue })}, nil, "m1 on"},
+		{"also when it was given up", "", []*v1.Node{with(aNode("m1", failed, -time.Hour), published(0), ready)}, nil, "m1 on"},
 		{"also when others were switched", "maxSwitches: 1", []*v1.Node{aNode("m1", idle, 6*minute), aNode("m2", on, 0), with(aNode("m3", off, minute), func(n *v1.Node) {
 			annotate(n, record{State: off, Since: noon.Add(-minute), OrderedOff: noon.Add(time.Hour)})
 		})}, []*v1.Pod{aPod("p", "m2")}, "m1 cordoned"},
