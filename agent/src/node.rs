@@ -66,7 +66,7 @@ impl Node {
             journal: Journal::begin(run_dir, &groups)?,
             groups,
             held: BTreeMap::new(),
-            counters: Box::new(OfCgroups::default()),
+            counters: Box::new(OfCgroups::begin()),
         })
     }
 

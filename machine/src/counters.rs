@@ -23,7 +23,8 @@ pub trait Source: Send {
     fn keep(&mut self, lives: &dyn Fn(u32) -> bool);
 }
 
-/// Two counters of a thread or a cgroup. They are one group: scheduled on the CPU together, and read together.
+/// Two counters of a thread or a cgroup. They are one group: scheduled on the CPU together, and read together. Where others want the CPU's counters, too,
+/// the kernel lets them take turns. Then both leave out the same time: what they counted is too little, its ratio is not.
 struct Pair {
     first: Counter,
     second: Counter,

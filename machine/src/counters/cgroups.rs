@@ -6,6 +6,8 @@ use crate::intensity::Counts;
 use crate::live::parse_cpu_list;
 use crate::pmu::{builder, devices, Device};
 use perf_event::events::Hardware;
+use rustix::io::Errno;
+use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
@@ -23,18 +25,26 @@ pub trait CountsCgroups: Send {
 }
 
 /// By the CPU's counters. A cgroup is counted on the CPUs that were online at its first call.
-#[derive(Default)]
 pub struct OfCgroups {
     open: HashMap<PathBuf, Vec<Pair>>,
+}
+
+impl OfCgroups {
+    /// Lets this process open as many files as it may. Processes that it starts would inherit that, and some rely on less, as those that call select(2).
+    #[must_use]
+    pub fn begin() -> Self {
+        let limit = getrlimit(Resource::Nofile);
+        let current = limit.maximum;
+        // To raise it that far needs no privilege.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current, ..limit });
+        Self { open: HashMap::new() }
+    }
 }
 
 impl CountsCgroups for OfCgroups {
     fn read(&mut self, folder: &Path) -> Result<Option<Counts>, String> {
         let Some(pairs) = self.open.get_mut(folder) else {
-            let why = |error| {
-                format!("no counters of cache misses and instructions of cgroups here ({error}): 'lop doctor' says what is missing")
-            };
-            let pairs = open(folder).map_err(why)?;
+            let pairs = open(folder).map_err(|error| why(&error))?;
             self.open.insert(folder.to_path_buf(), pairs);
             return Ok(None);
         };
@@ -72,6 +82,14 @@ fn open(folder: &Path) -> io::Result<Vec<Pair>> {
     online.into_iter().map(pair).collect()
 }
 
+fn why(error: &io::Error) -> String {
+    let mend = match Errno::from_io_error(error) {
+        Some(Errno::MFILE) => "it takes two for each CPU: raise the hard limit of open files, as by LimitNOFILE= of the service that starts it",
+        _ => "'lop doctor' says what is missing",
+    };
+    format!("no counters of cache misses and instructions of cgroups here ({error}): {mend}")
+}
+
 /// `None`: there is one kind of CPU only.
 fn device_of(devices: &[Device], cpu: u32) -> Option<&Device> {
     let has = |device: &&Device| device.cpus.as_ref().is_some_and(|cpus| cpus.contains(&cpu));
@@ -98,10 +116,13 @@ mod tests {
     #[test]
     fn what_is_no_cgroup_is_not_counted_and_it_says_why() {
         let folder = tempfile::tempdir().unwrap();
-        let why = OfCgroups::default().read(folder.path()).unwrap_err();
+        let said = OfCgroups::begin().read(folder.path()).unwrap_err();
         assert!(
-            why.starts_with("no counters of cache misses and instructions of cgroups here ("),
-            "{why}"
+            said.starts_with("no counters of cache misses and instructions of cgroups here (")
+                && said.ends_with("): 'lop doctor' says what is missing"),
+            "{said}"
         );
+        let said = why(&Errno::MFILE.into());
+        assert!(said.contains("raise the hard limit of open files"), "{said}");
     }
 }
