@@ -82,23 +82,39 @@ pub(crate) fn boot_id() -> String {
     id.trim().to_string()
 }
 
+/// Writes a file as a whole; if that fails it is as before.
+pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let new = path.with_extension("new");
+    let mut file = File::create(&new)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&new, path)
+}
+
 /// Restores the affinity of every thread of a killed run's command that still has a set which the run gave it. Returns how many those were, or
 /// `None` if no dead run left anything.
 ///
 /// # Errors
-/// A folder cannot be read or removed.
+/// The first folder that cannot be read or removed, after all others were restored.
 pub fn restore(base: &Path) -> io::Result<Option<u32>> {
-    let mut restored = None;
     let base = base.canonicalize().unwrap_or_else(|_| base.to_path_buf());
-    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let is_run = entry.file_name().to_string_lossy().starts_with(PREFIX);
-        if is_run && is_dead(&path)? {
-            *restored.get_or_insert(0) += give_back(&path)?;
-            fs::remove_dir_all(&path)?;
+    let runs = fs::read_dir(base).into_iter().flatten().flatten();
+    let runs = runs.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
+    let all: Vec<io::Result<Option<u32>>> = runs.map(|run| restore_run(&run.path())).collect();
+    let threads: Vec<Option<u32>> = all.into_iter().collect::<io::Result<_>>()?;
+    Ok(threads.into_iter().flatten().reduce(|sum, threads| sum + threads))
+}
+
+/// `None`: it is alive.
+fn restore_run(run: &Path) -> io::Result<Option<u32>> {
+    let restored = || {
+        if !is_dead(run)? {
+            return Ok(None);
         }
-    }
-    Ok(restored)
+        let threads = give_back(run)?;
+        fs::remove_dir_all(run).map(|()| Some(threads))
+    };
+    restored().map_err(|error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", run.display())))
 }
 
 fn is_dead(run: &Path) -> io::Result<bool> {

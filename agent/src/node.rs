@@ -2,13 +2,14 @@
 //! Confines cgroups to memory domains that another program chose: what `lop agent --node` does for Kubernetes, whose pods are cgroups.
 //!
 //! A cgroup (v2) is confined by its `cpuset.cpus`, and only while that file is empty there and in all cgroups below, since then nobody else has chosen
-//! CPUs for it. So to restore it is to empty the file. A journal records each set before it is written.
+//! CPUs for it. So to restore it is to empty the file. A journal records each set before it is written. What a killed one left in it counts as
+//! confined, until a request leaves it out.
 //!
 //! And counts how intensively cgroups use memory, for the program to choose by.
 
 mod journal;
 
-pub use journal::restore;
+pub use journal::{restore, Restored};
 
 use crate::cpus::{Cpus, MAX_CPUS};
 use crate::partition::{about, check, Groups, System};
@@ -34,7 +35,7 @@ pub struct Request {
 /// What is so, after a request.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Answer {
-    /// CPUs of each memory domain, as `0-3,8`: those that are online and not isolated.
+    /// CPUs of each memory domain that has been seen since the start, as `0-3,8`: those that are online and not isolated, so it may be empty.
     pub domains: Vec<String>,
     /// Where cgroup v2 is mounted.
     pub cgroups: String,
@@ -49,23 +50,25 @@ pub struct Node {
     root: PathBuf,
     groups: System,
     journal: Journal,
-    held: BTreeMap<String, Cpus>,
+    /// CPUs of each memory domain, ascending. Nothing tells where one belongs while it is offline, so they stay where they were seen.
+    domains: Vec<Cpus>,
     counters: Box<dyn CountsCgroups>,
 }
 
 impl Node {
-    /// Confines nothing yet. Gives back what a killed one took. `root`: where `sys` and `proc` are.
+    /// Changes nothing yet. `root`: where `sys` and `proc` are.
     ///
     /// # Errors
-    /// A sentence: cgroup v2 or its cpuset is missing, another one runs, or a cgroup cannot be restored.
+    /// A sentence: cgroup v2 or its cpuset is missing, another one runs, or the journal cannot be read.
     pub fn begin(root: &Path, run_dir: &Path) -> Result<Self, String> {
         check(root)?;
         let groups = System::find(root)?;
+        let another = || format!("{}: another 'lop agent --node' runs", run_dir.display());
         Ok(Self {
             root: root.to_path_buf(),
-            journal: Journal::begin(run_dir, &groups)?,
+            journal: Journal::open(run_dir)?.ok_or_else(another)?,
             groups,
-            held: BTreeMap::new(),
+            domains: Vec::new(),
             counters: Box::new(OfCgroups::begin()),
         })
     }
@@ -76,21 +79,18 @@ impl Node {
     /// A sentence: the machine cannot be read.
     pub fn serve(&mut self, request: &Request) -> Result<Answer, String> {
         let machine = live::read(&self.root).map_err(|error| error.to_string())?;
-        let domains = domains(&machine);
+        let domains = self.usable_domains(&machine);
         let mut left = BTreeMap::new();
-        let unwanted: Vec<String> = self.held.keys().cloned().collect();
-        for group in unwanted.iter().filter(|group| !request.confine.contains_key(*group)) {
+        let held = self.journal.groups();
+        for group in held.iter().filter(|group| !request.confine.contains_key(*group)) {
             if let Err(why) = self.give_back(group) {
                 left.insert(group.clone(), why);
             }
         }
         for (group, &domain) in &request.confine {
-            let confined = match domains.get(domain) {
-                Some(cpus) => self.confine(group, cpus),
-                None => self.give_back(group).and(Err(format!(
-                    "there is no memory domain {domain}: this machine has {}, counted from 0",
-                    domains.len()
-                ))),
+            let confined = match cpus_of_domain(&domains, domain) {
+                Ok(cpus) => self.confine(group, cpus),
+                Err(why) => self.give_back(group).and(Err(why)),
             };
             if let Err(why) = confined {
                 left.insert(group.clone(), why);
@@ -119,11 +119,33 @@ impl Node {
         counted
     }
 
+    /// CPUs that tasks may use now, of each domain.
+    fn usable_domains(&mut self, machine: &LiveMachine) -> Vec<Cpus> {
+        let mut seen: BTreeMap<u16, Cpus> = BTreeMap::new();
+        let online = || {
+            machine
+                .cpus
+                .iter()
+                .filter(|cpu| cpu.online && (cpu.number as usize) < MAX_CPUS)
+        };
+        online().for_each(|cpu| seen.entry(cpu.memory_domain).or_default().insert(cpu.number));
+        for cpus in seen.into_values() {
+            let (same, others): (Vec<Cpus>, Vec<Cpus>) =
+                self.domains.iter().partition(|known| !known.and(&cpus).is_empty());
+            self.domains = others;
+            self.domains
+                .push(same.iter().chain([&cpus]).flat_map(Cpus::iter).collect());
+        }
+        self.domains.sort_by_key(|cpus| cpus.iter().next());
+        let usable: Cpus = online().filter(|cpu| !cpu.isolated).map(|cpu| cpu.number).collect();
+        self.domains.iter().map(|cpus| cpus.and(&usable)).collect()
+    }
+
     fn confine(&mut self, group: &str, cpus: &Cpus) -> Result<(), String> {
         check_path(group)?;
         let now = cpus_of(&self.groups, group)?;
-        if !now.is_empty() && self.held.get(group) != Some(&now) {
-            self.held.remove(group);
+        if !now.is_empty() && !self.journal.given(group).is_some_and(|given| given.contains(&now)) {
+            self.journal.forget(group)?;
             return Err(taken(&self.groups, group, &now));
         }
         let below = self.groups.below(group).into_iter();
@@ -136,12 +158,12 @@ impl Node {
             return Ok(());
         }
         self.is_usable(group, cpus)?;
-        self.journal.note(group, cpus)?;
+        self.journal.note(group, &now, cpus)?;
         let file = cpuset(group);
         self.groups
             .write(&file, &cpus.to_string())
             .map_err(|error| format!("writing '{cpus}': {}", about(&self.groups, &file, &error)))?;
-        self.held.insert(group.to_string(), *cpus);
+        self.journal.written(group, cpus);
         Ok(())
     }
 
@@ -160,26 +182,21 @@ impl Node {
     }
 
     fn give_back(&mut self, group: &str) -> Result<(), String> {
-        if let Some(cpus) = self.held.get(group) {
-            give_back(&self.groups, group, &BTreeSet::from([*cpus]))?;
-            self.held.remove(group);
-        }
-        Ok(())
+        let Some(given) = self.journal.given(group) else {
+            return Ok(());
+        };
+        give_back(&self.groups, group, given)?;
+        self.journal.forget(group)
     }
 
-    /// Gives all cgroups their CPUs back. May be called again.
+    /// Gives all cgroups their CPUs back. There is nothing left to do when it is called again.
     ///
     /// # Errors
     /// A sentence for each that does not have them; `lop restore` and the next start try again.
     pub fn end(&mut self) -> Result<(), Vec<String>> {
-        let held: Vec<String> = self.held.keys().cloned().collect();
-        let mut failed: Vec<String> = held.iter().filter_map(|group| self.give_back(group).err()).collect();
-        if failed.is_empty() {
-            failed.extend(self.journal.end().err());
-        }
-        match failed.is_empty() {
-            true => Ok(()),
-            false => Err(failed),
+        match self.journal.give_all_back(&self.groups).failed {
+            failed if failed.is_empty() => Ok(()),
+            failed => Err(failed),
         }
     }
 }
@@ -192,14 +209,17 @@ impl Drop for Node {
     }
 }
 
-/// CPUs that tasks may use, of each memory domain that has such.
-fn domains(machine: &LiveMachine) -> Vec<Cpus> {
-    let mut domains: BTreeMap<u16, Cpus> = BTreeMap::new();
-    let usable = machine.cpus.iter().filter(|cpu| cpu.online && !cpu.isolated);
-    for cpu in usable.filter(|cpu| (cpu.number as usize) < MAX_CPUS) {
-        domains.entry(cpu.memory_domain).or_default().insert(cpu.number);
+fn cpus_of_domain(domains: &[Cpus], number: usize) -> Result<&Cpus, String> {
+    let Some(cpus) = domains.get(number) else {
+        let count = domains.len();
+        return Err(format!(
+            "there is no memory domain {number}: this machine has {count}, counted from 0"
+        ));
+    };
+    match cpus.is_empty() {
+        true => Err(format!("all CPUs of memory domain {number} are offline or isolated")),
+        false => Ok(cpus),
     }
-    domains.into_values().collect()
 }
 
 /// It comes from another program and becomes a path.

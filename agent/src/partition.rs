@@ -9,7 +9,7 @@ mod groups;
 pub(crate) use groups::{Groups, System};
 
 use crate::cpus::Cpus;
-use crate::folder::boot_id;
+use crate::folder::{boot_id, replace};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs;
@@ -344,12 +344,9 @@ fn write_journal(path: &Path, switched_on: bool) -> Result<(), String> {
         boot_id: boot_id(),
         switched_on,
     };
-    let new = path.with_extension("new");
     let write = || {
         path.parent().map_or(Ok(()), fs::create_dir_all)?;
-        fs::write(&new, serde_json::to_string(&entry)?)?;
-        fs::File::open(&new)?.sync_all()?;
-        fs::rename(&new, path)
+        replace(path, &serde_json::to_string(&entry)?)
     };
     write().map_err(|error: io::Error| format!("{}: {error}", path.display()))
 }

@@ -1,70 +1,141 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The sets that cgroups were given, in the order in which they were written: the number of the boot, and for each a line `0-3 GROUP`. Its lock is
-//! released when its holder dies. At the end the file is emptied and not removed, since a lock on a removed file keeps nobody out.
+//! The sets that cgroups were given: the number of the boot, and for each set a line `0-3 GROUP`.
+//!
+//! The file is replaced as a whole before a set is written and after one was taken back, so it is whole whenever its holder dies, and no longer than
+//! what it is about. The lock is on another file, which stays: one on a replaced file keeps nobody out. It is released when its holder dies.
 
 use super::{give_back, Cpus};
-use crate::folder::{boot_id, lock};
+use crate::folder::{boot_id, lock, replace};
 use crate::partition::System;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{create_dir_all, File, OpenOptions};
-use std::io::{self, Read, Seek, Write};
+use std::fs::{create_dir_all, read_to_string, remove_file, File, OpenOptions};
+use std::io;
 use std::path::{Path, PathBuf};
 
 const NAME: &str = "node.journal";
+const LOCK: &str = "node.lock";
+
+/// Of each cgroup; several while one set replaces another.
+type Given = BTreeMap<String, BTreeSet<Cpus>>;
 
 pub(super) struct Journal {
     path: PathBuf,
-    file: File,
+    given: Given,
+    _lock: File,
+}
+
+/// What became of the cgroups that had been confined.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Restored {
+    /// How many had a set that they were given, and have it no more.
+    pub cgroups: u32,
+    /// A sentence for each that could not be restored; the journal still has it.
+    pub failed: Vec<String>,
 }
 
 impl Journal {
-    /// Locked, and empty after what it listed was given back.
-    pub fn begin(run_dir: &Path, groups: &System) -> Result<Self, String> {
-        let path = run_dir.join(NAME);
-        let open = || {
+    /// With what a killed one has left. `None`: another one has it.
+    pub fn open(run_dir: &Path) -> Result<Option<Self>, String> {
+        let (path, at) = (run_dir.join(NAME), run_dir.join(LOCK));
+        let locked = || {
             create_dir_all(run_dir)?;
-            OpenOptions::new().read(true).append(true).create(true).open(&path)
+            let file = OpenOptions::new().append(true).create(true).open(&at)?;
+            Ok(lock(&file)?.then_some(file))
         };
-        let file = open().map_err(|error| said(&path, &error))?;
-        if !lock(&file).map_err(|error| said(&path, &error))? {
-            return Err(format!("{}: another 'lop agent --node' runs", path.display()));
+        let Some(lock) = locked().map_err(|error| said(&at, &error))? else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            given: read(&path)?,
+            path,
+            _lock: lock,
+        }))
+    }
+
+    pub fn groups(&self) -> Vec<String> {
+        self.given.keys().cloned().collect()
+    }
+
+    pub fn given(&self, group: &str) -> Option<&BTreeSet<Cpus>> {
+        self.given.get(group)
+    }
+
+    /// Notes that a cgroup is to have these CPUs instead of those that it has `now`.
+    pub fn note(&mut self, group: &str, now: &Cpus, cpus: &Cpus) -> Result<(), String> {
+        let sets = [*now, *cpus].into_iter().filter(|set| !set.is_empty());
+        self.change(|given| drop(given.insert(group.to_string(), sets.collect())))
+    }
+
+    /// It has these now.
+    pub fn written(&mut self, group: &str, cpus: &Cpus) {
+        self.given.insert(group.to_string(), BTreeSet::from([*cpus]));
+    }
+
+    pub fn forget(&mut self, group: &str) -> Result<(), String> {
+        if !self.given.contains_key(group) {
+            return Ok(());
         }
-        let mut journal = Self { path, file };
-        journal.give_back(groups)?;
-        let begun = journal.file.write_all(format!("{}\n", boot_id()).as_bytes());
-        begun.map_err(|error| said(&journal.path, &error))?;
-        Ok(journal)
+        self.change(|given| drop(given.remove(group)))
     }
 
-    pub fn note(&mut self, group: &str, cpus: &Cpus) -> Result<(), String> {
-        let noted = self.file.write_all(format!("{cpus} {group}\n").as_bytes());
-        noted.map_err(|error| said(&self.path, &error))
+    fn change(&mut self, change: impl FnOnce(&mut Given)) -> Result<(), String> {
+        let mut given = self.given.clone();
+        change(&mut given);
+        self.save(&given)?;
+        self.given = given;
+        Ok(())
     }
 
-    pub fn end(&mut self) -> Result<(), String> {
-        self.file.set_len(0).map_err(|error| said(&self.path, &error))
-    }
-
-    /// How many cgroups had a set that they were given.
-    fn give_back(&mut self, groups: &System) -> Result<u32, String> {
-        let mut text = String::new();
-        let read = self.file.rewind().and_then(|()| self.file.read_to_string(&mut text));
-        read.map_err(|error| said(&self.path, &error))?;
-        let mut count = 0;
-        for (group, sets) in &listed(&self.path, &text)? {
-            count += u32::from(give_back(groups, group, sets)?);
+    /// Gives back what is known to be given. What cannot be is left to the next one: it is in the file, and here no more.
+    pub fn give_all_back(&mut self, groups: &System) -> Restored {
+        let mut restored = Restored::default();
+        if self.given.is_empty() {
+            return restored;
         }
-        self.end().map(|()| count)
+        let mut kept = std::mem::take(&mut self.given);
+        kept.retain(|group, sets| match give_back(groups, group, sets) {
+            Ok(was_ours) => {
+                restored.cgroups += u32::from(was_ours);
+                false
+            }
+            Err(why) => {
+                restored.failed.push(why);
+                true
+            }
+        });
+        restored.failed.extend(self.save(&kept).err());
+        restored
+    }
+
+    fn save(&self, given: &Given) -> Result<(), String> {
+        let lines = given
+            .iter()
+            .flat_map(|(group, sets)| sets.iter().map(move |cpus| format!("{cpus} {group}\n")));
+        let saved = match given.is_empty() {
+            true => match remove_file(&self.path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+                _ => Ok(()),
+            },
+            false => replace(&self.path, &format!("{}\n{}", boot_id(), lines.collect::<String>())),
+        };
+        saved.map_err(|error| said(&self.path, &error))
     }
 }
 
-/// The sets of each cgroup. A last line without its end was not written whole, so its set was not written at all. After a reboot no cgroup is as it was.
-fn listed(path: &Path, text: &str) -> Result<BTreeMap<String, BTreeSet<Cpus>>, String> {
-    let mut sets: BTreeMap<String, BTreeSet<Cpus>> = BTreeMap::new();
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    let mut lines = whole.lines().enumerate();
+fn read(path: &Path) -> Result<Given, String> {
+    match read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Given::new()),
+        Err(error) => Err(said(path, &error)),
+        Ok(text) => listed(path, &text),
+    }
+}
+
+/// After a reboot no cgroup is as it was.
+fn listed(path: &Path, text: &str) -> Result<Given, String> {
+    let mut given = Given::new();
+    let mut lines = text.lines().enumerate();
     if lines.next().map(|(_, line)| line) != Some(&boot_id()) {
-        return Ok(sets);
+        return Ok(given);
     }
     for (index, line) in lines {
         let entry = line
@@ -77,28 +148,23 @@ fn listed(path: &Path, text: &str) -> Result<BTreeMap<String, BTreeSet<Cpus>>, S
                 index + 1
             )
         })?;
-        sets.entry(group.to_string()).or_default().insert(cpus);
+        given.entry(group.to_string()).or_default().insert(cpus);
     }
-    Ok(sets)
+    Ok(given)
 }
 
-/// Gives back what a killed one took; how many cgroups that were. `None`: there is nothing to do, or one runs that will do it.
+/// Gives back what a killed one took. `None`: there is nothing to do, or one runs that will do it.
 ///
 /// # Errors
-/// A sentence: a cgroup cannot be restored, or the journal cannot be read.
-pub fn restore(root: &Path, run_dir: &Path) -> Result<Option<u32>, String> {
-    let path = run_dir.join(NAME);
-    let open = || -> io::Result<Option<File>> {
-        let file = match OpenOptions::new().read(true).append(true).open(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            opened => opened?,
-        };
-        Ok((file.metadata()?.len() > 0 && lock(&file)?).then_some(file))
-    };
-    let Some(file) = open().map_err(|error| said(&path, &error))? else {
+/// A sentence: the journal cannot be read, or there is no cgroup v2.
+pub fn restore(root: &Path, run_dir: &Path) -> Result<Option<Restored>, String> {
+    if !run_dir.join(NAME).exists() {
         return Ok(None);
-    };
-    Journal { path, file }.give_back(&System::find(root)?).map(Some)
+    }
+    match Journal::open(run_dir)? {
+        Some(mut journal) if !journal.given.is_empty() => Ok(Some(journal.give_all_back(&System::find(root)?))),
+        _ => Ok(None),
+    }
 }
 
 fn said(path: &Path, error: &io::Error) -> String {

@@ -19,16 +19,17 @@ input, a line of JSON each, and answers each with a line on standard output:
   {\"confine\": {\"kubepods.slice/kubepods-podA.slice\": 1}}
   {\"domains\":[\"0-7\",\"8-15\"],\"cgroups\":\"/sys/fs/cgroup\",\"counted\":{},\"left\":{}}
 
-A request replaces the one before: it names all cgroups that are to run in one memory
-domain, from 0 in the order of the answer, and all others get their CPUs back. 'left'
-says which are not as requested, and why. A cgroup whose cpuset.cpus somebody else has
-set, there or below, is left alone. \"count\": [\"kubepods.slice\"] in two requests has
-'counted' say how often that cgroup missed the last-level cache between them, and in how
-many instructions.
+A request replaces the one before, also that of one that was killed: it names all
+cgroups that are to run in one memory domain, from 0 in the order of the answer, and all
+others get their CPUs back. 'left' says which are not as requested, and why. A cgroup
+whose cpuset.cpus somebody else has set, there or below, is left alone. \"count\":
+[\"kubepods.slice\"] in two requests has 'counted' say how often that cgroup missed the
+last-level cache between them, and in how many instructions. A domain whose CPUs are all
+offline or isolated keeps its number.
 
 It needs root and cgroup v2 with cpuset; to count it needs the CPU's counters. When its
-input ends, and on signals, all cgroups get their CPUs back; after 'kill -9' by the next
-start or 'lop restore'.";
+input ends, and on signals, all cgroups get their CPUs back; after 'kill -9' by 'lop
+restore', or by the first request to the next one.";
 
 #[derive(Args)]
 pub struct Arguments {
@@ -74,8 +75,12 @@ fn serve(node: &Mutex<Node>) -> Result<(), Failure> {
 }
 
 fn end(node: &mut Node) -> Option<Failure> {
-    let failed = node.end().err()?;
-    Some(Failure::new(FAILED, failed.join("; ")).hint("'lop restore' tries again, as does the next start"))
+    node.end().err().map(|failed| not_restored(&failed))
+}
+
+/// Cgroups that do not have their CPUs back: a sentence for each.
+pub fn not_restored(failed: &[String]) -> Failure {
+    Failure::new(FAILED, failed.join("; ")).hint("'lop restore' tries again, as does the next 'lop agent --node'")
 }
 
 fn locked(node: &Mutex<Node>) -> MutexGuard<'_, Node> {

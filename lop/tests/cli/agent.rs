@@ -47,8 +47,9 @@ struct Agent {
 
 impl Agent {
     fn begin(machine: &TempDir) -> Self {
-        let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("lop"))
-            .args(["agent", "--node", "--run-dir", "run", "--root", "."])
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", "ulimit -Sn 99 && exec \"$0\" agent --node --run-dir run --root ."])
+            .arg(assert_cmd::cargo::cargo_bin("lop"))
             .current_dir(machine.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -140,10 +141,76 @@ fn after_kill_9_restore_or_the_next_start_gives_them_back() {
     let (code, said) = Agent::begin(&machine).ends();
     assert_eq!(
         (code, said.as_str()),
-        (Some(1), "lop: run/node.journal: another 'lop agent --node' runs\n")
+        (Some(1), "lop: run: another 'lop agent --node' runs\n")
     );
     next.ends();
     assert_eq!(cpus(&machine), "\n");
+}
+
+/// A pod whose cpuset.cpus cannot be read, a frequency limit that is not there, and parked CPUs.
+#[test]
+fn restore_puts_back_what_it_can_and_says_all_that_it_cannot() {
+    let machine = machine();
+    let mut agent = Agent::confined(&machine);
+    agent.child.kill().unwrap();
+    agent.child.wait().unwrap();
+    let file = machine.path().join("cg").join(POD).join("cpuset.cpus");
+    let away = machine.path().join("away");
+    std::fs::rename(&file, &away).unwrap();
+    let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let entry = serde_json::json!({"boot_id": boot_id.trim(), "switched_on": false});
+    std::fs::write(machine.path().join("run/partition.journal"), entry.to_string()).unwrap();
+    std::fs::write(machine.path().join("run/speeds.journal"), "nonsense\n").unwrap();
+    let restore = || answer(machine.path(), &["restore", "--run-dir", "run", "--root", "."]);
+    let first = restore();
+    assert_eq!(first.code, 1);
+    assert_eq!(
+        first.stdout,
+        "cgroups that have all their CPUs back: 0\nCPUs that were parked are open again\n"
+    );
+    assert!(
+        first
+            .stderr
+            .starts_with(&format!("lop: ./cg/{POD}/cpuset.cpus: No such file"))
+            && first.stderr.contains("\nlop: run/speeds.journal"),
+        "{}",
+        first.stderr
+    );
+    std::fs::rename(&away, &file).unwrap();
+    std::fs::remove_file(machine.path().join("run/speeds.journal")).unwrap();
+    assert_eq!(restore().stdout, "cgroups that have all their CPUs back: 1\n");
+    assert_eq!(cpus(&machine), "\n");
+}
+
+/// Nor is an error told twice.
+#[test]
+fn one_that_cannot_be_restored_is_told_and_tried_again() {
+    let machine = machine();
+    let agent = Agent::confined(&machine);
+    let file = machine.path().join("cg").join(POD).join("cpuset.cpus");
+    std::fs::remove_file(&file).unwrap();
+    let (code, said) = agent.ends();
+    assert_eq!(code, Some(1));
+    assert_eq!(
+        said,
+        format!("lop: ./cg/{POD}/cpuset.cpus: No such file or directory (os error 2)\nlop: hint: 'lop restore' tries again, as does the next 'lop agent --node'\n")
+    );
+    let mut next = Agent::begin(&machine);
+    assert!(next.ask("{}")["left"][POD].as_str().unwrap().contains("No such file"));
+    std::fs::write(&file, "2-3\n").unwrap();
+    assert_eq!(next.ask("{}")["left"], serde_json::json!({}));
+    assert_eq!(cpus(&machine), "\n");
+    assert_eq!(next.ends(), (Some(0), String::new()));
+}
+
+/// Counters of cgroups are files, two for each CPU.
+#[test]
+fn it_may_open_as_many_files_as_the_hard_limit_lets_it() {
+    let agent = Agent::confined(&machine());
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", agent.child.id())).unwrap();
+    let files = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
+    let words: Vec<&str> = files.unwrap().split_whitespace().collect();
+    assert!(words[0] == words[1] && words[0] != "99", "{words:?}");
 }
 
 #[test]
