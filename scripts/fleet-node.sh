@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # fleet-node.sh: runs gather-node with lop on folders that look like a machine with two memory domains, for a node of an API server with the rights of fleet/manifests/. Fails
-# unless it publishes the domains, confines a pod, gives its CPUs back, also after kill -9, may write profiles, and may change no other node.
+# unless it publishes the domains, confines a pod, gives its CPUs back, also after kill -9, may write profiles that it measured, and may change no other node.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/fleet-setup.sh
@@ -56,7 +56,7 @@ agent
 within 30 pinned_to 2-3
 within 30 has here '"fleet.lopsided/domains": "2,2"'
 { kill -9 "${started[agent]}" && wait "${started[agent]}"; } 2>/dev/null || true
-within 30 flock -n "$place/run/node.journal" true # lop's input has ended, and so has lop
+within 30 flock -n "$place/run/node.lock" true # lop's input has ended, and so has lop
 pinned_to ''
 agent
 within 30 pinned_to 2-3
@@ -66,15 +66,40 @@ unset 'started[agent]'
 pinned_to ''
 echo 'a pod was confined and has its CPUs back; the node has published 2,2'
 
-# refused NODE PATCH WHY
-refused() {
-  curl -sS --cacert "$place/apiserver.crt" -H "Authorization: Bearer $agent_token" "$server/api/v1/nodes/$1" -X PATCH \
-    -H 'Content-Type: application/merge-patch+json' --data "$2" >"$place/answer"
-  grep -qF "$3" "$place/answer" || { echo "fleet-node.sh: not refused: $1 $2" >&2; exit 1; }
+as_agent() { curl -sS --cacert "$place/apiserver.crt" -H "Authorization: Bearer $agent_token" "$server$1" "${@:2}" >"$place/answer"; }
+said() { grep -qF "$1" "$place/answer" || { echo "fleet-node.sh: expected '$1': $2" >&2; cat "$place/answer" >&2; exit 1; }; }
+
+# patched NODE PATCH ANSWER
+patched() {
+  as_agent "/api/v1/nodes/$1" -X PATCH -H 'Content-Type: application/merge-patch+json' --data "$2"
+  said "$3" "$1 $2"
 }
-refused elsewhere '{"metadata": {"annotations": {"fleet.lopsided/domains": "1"}}}' 'may change only the node that it runs on'
-refused here '{"spec": {"unschedulable": true}}' 'may change only annotations'
-echo 'it may change no other node, and nothing but annotations'
+only='may change only the annotations'
+patched elsewhere '{"metadata": {"annotations": {"fleet.lopsided/domains": "1"}}}' 'may change only the node that it runs on'
+patched here '{"spec": {"unschedulable": true}}' "$only"
+patched here '{"metadata": {"labels": {"a": "b"}}}' "$only"
+patched here '{"metadata": {"finalizers": ["a/b"]}}' "$only"
+patched here '{"metadata": {"annotations": {"fleet.lopsided/power": "off"}}}' "$only"
+api /api/v1/nodes/here -X PATCH -H 'Content-Type: application/merge-patch+json' --data '{"metadata": {"annotations": {"of-somebody": "else"}}}' >/dev/null
+patched here '{"metadata": {"annotations": {"of-somebody": "me"}}}' "$only"
+patched here '{"metadata": {"annotations": {"of-somebody": null}}}' "$only"
+patched here '{"metadata": {"annotations": {"fleet.lopsided/domains": "1"}}}' '"fleet.lopsided/domains": "1"'
+echo 'it may change no other node, and nothing but its two annotations'
+
+# profile NAME NODE ANSWER
+profile() {
+  as_agent /apis/fleet.lopsided/v1alpha1/namespaces/default/intensityprofiles -H 'Content-Type: application/yaml' --data-binary @- <<EOF
+apiVersion: fleet.lopsided/v1alpha1
+kind: IntensityProfile
+metadata: {name: $1}
+spec: {owner: {kind: Deployment, name: web}, image: none, intensity: "0.4", source: counters of node $2, measuredAt: "2026-01-01T12:00:00Z"}
+EOF
+  said "$3" "profile $1 of $2"
+}
+profile measured-1 here '"intensity": "0.4"'
+profile measured-2 elsewhere 'may write only profiles measured-'
+profile mine here 'may write only profiles measured-'
+echo 'it may write only profiles that it measured'
 for verb in get create update; do
   curl -sSf --cacert "$place/apiserver.crt" -H "Authorization: Bearer $agent_token" "$server/apis/authorization.k8s.io/v1/selfsubjectaccessreviews" \
     -H 'Content-Type: application/yaml' --data-binary @- >"$place/answer" <<EOF

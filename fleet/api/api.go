@@ -11,7 +11,7 @@ import (
 
 // On a node.
 const (
-	// DomainsAnnotation is what applications may ask for in each memory domain, in cores: "8,8", or "7500m,8". Who
+	// DomainsAnnotation is what applications may ask for in each memory domain, in cores: "8,8", or "7500m,8"; 0 while its CPUs are offline. Who
 	// publishes it leaves out what the node keeps for itself and its DaemonSets.
 	DomainsAnnotation = "fleet.lopsided/domains"
 	// PublishedAnnotation is when the domains were last looked at, as in RFC 3339.

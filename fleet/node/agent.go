@@ -28,8 +28,12 @@ import (
 	"lopsided/fleet/api"
 )
 
-// publishEvery is often enough for a scheduler that takes figures of five minutes ago for old.
-const publishEvery = time.Minute
+const (
+	// publishEvery is often enough for a scheduler that takes figures of five minutes ago for old.
+	publishEvery = time.Minute
+	// requestsWithin is how long the requests to the API server may take after each look, so that the next look is not late.
+	requestsWithin = 10 * time.Second
+)
 
 // agent looks at the pods of its node again and again; it remembers nothing that a new one could not find out.
 type agent struct {
@@ -41,14 +45,16 @@ type agent struct {
 	nodes    corelisters.NodeLister
 	pods     corelisters.PodLister // of this node
 	now      func() time.Time
+	within   time.Duration // requestsWithin
 
-	mount       string // of cgroup v2, once the machine has said
-	published   string // domains
+	count       []string // cgroups to count from the next look on
+	mount       string   // of cgroup v2, once the machine has said
+	published   string   // domains
 	publishedAt time.Time
 	said        map[types.UID]string // what was last said about a pod
 }
 
-// look has pods confined and counted, and publishes domains. An error says that the machine does not answer any more.
+// look has pods confined and counted, and then asks the API server what it needs to. An error says that the machine does not answer any more.
 func (a *agent) look(ctx context.Context) error {
 	pods, err := a.pods.List(labels.Everything())
 	if err != nil {
@@ -66,20 +72,23 @@ func (a *agent) look(ctx context.Context) error {
 		a.mount = is.Cgroups
 	}
 	wanted, of := a.confined(pods)
-	wanted.Count = a.profiles.wanted(ctx, a.mount, pods)
+	wanted.Count = append(wanted.Count, a.count...)
 	is, err := a.machine.serve(wanted)
 	if err != nil {
 		return err
 	}
 	a.complain(pods, of, wanted.Count, is.Left)
-	a.profiles.read(ctx, is)
+	ctx, cancel := context.WithTimeout(ctx, a.within)
+	defer cancel()
 	a.publish(ctx, pods, is.Domains)
+	a.profiles.read(ctx, is)
+	a.count = a.profiles.wanted(ctx, a.mount, pods)
 	return nil
 }
 
 // confined is the domain of each pod that has one and runs, and whose cgroups these are.
 func (a *agent) confined(pods []*v1.Pod) (request, map[types.UID]string) {
-	wanted, of := request{Confine: map[string]int{}}, map[types.UID]string{}
+	wanted, of := request{Confine: map[string]int{}, Count: []string{}}, map[types.UID]string{} // null in JSON is no list
 	for _, pod := range pods {
 		text, found := pod.Annotations[api.DomainAnnotation]
 		if !found || ended(pod) {

@@ -63,7 +63,7 @@ func newWorld(t *testing.T, pods ...*v1.Pod) *world {
 		w.create(pod)
 	}
 	w.agent = &agent{
-		node: "n", client: w.server, events: w.events, machine: w.machine, now: func() time.Time { return w.clock }, said: map[types.UID]string{},
+		node: "n", client: w.server, events: w.events, machine: w.machine, now: func() time.Time { return w.clock }, within: time.Hour, said: map[types.UID]string{},
 	}
 	w.profiles = newProfiler("n", w.objects, w.now)
 	if _, err := w.watch(w.ctx); err != nil {
@@ -172,8 +172,12 @@ func TestPublishing(t *testing.T) {
 	looks(time.Second, "2750m,2750m 2026-01-01T12:01:00Z")
 	w.machine.is.Domains = []string{"0-3", "4-6"}
 	looks(time.Second, "2571m,1928m 2026-01-01T12:01:01Z") // a seventh of 2500m for each CPU
-	w.machine.is.Domains = []string{"0", "4"}
-	looks(publishEvery, "2571m,1928m 2026-01-01T12:01:01Z") // nothing is left, so it becomes old
+	w.machine.is.Domains = []string{"0-3", ""}
+	looks(time.Second, "1500m,0 2026-01-01T12:01:02Z") // all CPUs of the second are offline
+	for _, nothing := range [][]string{{"0", "4"}, {"", ""}} {
+		w.machine.is.Domains = nothing
+		looks(publishEvery, "1500m,0 2026-01-01T12:01:02Z") // nothing is left, so it becomes old
+	}
 }
 
 func TestChild(t *testing.T) {
@@ -182,7 +186,7 @@ func TestChild(t *testing.T) {
 		{`read line; exit 0`, "no answer: EOF", ""},
 		{`read line; echo hello; exit 3`, `answer "hello\n"`, "exit status 3"},
 	} {
-		c, err := start([]string{"sh", "-c", test.script})
+		c, err := start([]string{"sh", "-c", test.script}, time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +198,20 @@ func TestChild(t *testing.T) {
 			t.Errorf("%s: %v", test.script, err)
 		}
 	}
-	if _, err := start([]string{"/nowhere/lop"}); !says(err, "comes with Lopsided") {
+	// None of these ever answers or ends, so it does not matter how soon they are killed.
+	for _, within := range []time.Duration{0, time.Millisecond} {
+		c, err := start([]string{"sleep", "infinity"}, within)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.serve(request{}); !says(err, "killed, since it did not answer within "+within.String()) {
+			t.Error(err)
+		}
+		if err := c.close(); err == nil {
+			t.Error("it was killed, and has restored nothing")
+		}
+	}
+	if _, err := start([]string{"/nowhere/lop"}, time.Hour); !says(err, "comes with Lopsided") {
 		t.Error(err)
 	}
 }

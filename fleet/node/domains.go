@@ -34,12 +34,12 @@ func capacity(n *v1.Node, pods []*v1.Pod, domains []string) (string, error) {
 		sizes = append(sizes, int64(cpus.Size()))
 		all += int64(cpus.Size())
 	}
+	if all == 0 || kept >= all*1000 {
+		return "", fmt.Errorf("nothing is left for applications: of %d CPUs the node and its own pods keep %dm", all, kept)
+	}
 	var texts []string
 	for _, size := range sizes {
 		left := size*1000 - (size*kept+all-1)/all // rounded down
-		if left <= 0 {
-			return "", fmt.Errorf("nothing is left for applications: of %d CPUs the node and its own pods keep %dm", all, kept)
-		}
 		texts = append(texts, resource.NewMilliQuantity(left, resource.DecimalSI).String())
 	}
 	return strings.Join(texts, ","), nil

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"time"
 )
 
 // request is what the machine is to bring about. It replaces the one before.
@@ -38,16 +39,21 @@ type machine interface {
 	serve(request) (answer, error)
 }
 
+// answersWithin is how long lop may take for an answer, or to restore all cgroups; less than kubelet grants a container to end. One that hangs is killed. Then gather-node
+// ends, and kubelet starts both anew.
+const answersWithin = 20 * time.Second
+
 // child is `lop agent --node`: a line of JSON in, a line out. It restores all cgroups once its input ends.
 type child struct {
+	within  time.Duration // answersWithin
 	command *exec.Cmd
 	in      io.WriteCloser
 	out     *bufio.Reader
 }
 
 // start starts the command. It is not killed when the context ends, since it has cgroups to restore: close does that.
-func start(command []string) (*child, error) {
-	c := &child{command: exec.CommandContext(context.Background(), command[0], command[1:]...)}
+func start(command []string, within time.Duration) (*child, error) {
+	c := &child{within: within, command: exec.CommandContext(context.Background(), command[0], command[1:]...)}
 	c.command.Stderr = os.Stderr
 	var err error
 	if c.in, err = c.command.StdinPipe(); err != nil {
@@ -65,22 +71,25 @@ func start(command []string) (*child, error) {
 }
 
 func (c *child) serve(r request) (a answer, err error) {
-	failed := func(err error) error {
-		return fmt.Errorf("%s: %w: its own message is above", c.command, err)
-	}
 	line, err := json.Marshal(r)
 	if err != nil {
 		return a, err
 	}
-	if _, err := c.in.Write(append(line, '\n')); err != nil {
-		return a, failed(err)
-	}
-	text, err := c.out.ReadBytes('\n')
+	var text []byte
+	err = c.orKilled(func() error {
+		if _, err := c.in.Write(append(line, '\n')); err != nil {
+			return fmt.Errorf("%w: its own message is above", err)
+		}
+		if text, err = c.out.ReadBytes('\n'); err != nil {
+			return fmt.Errorf("no answer: %w: its own message is above", err)
+		}
+		return nil
+	})
 	if err != nil {
-		return a, failed(fmt.Errorf("no answer: %w", err))
+		return a, fmt.Errorf("%s: %w", c.command, err)
 	}
 	if err := json.Unmarshal(text, &a); err != nil {
-		return a, failed(fmt.Errorf("answer %.100q: %w", text, err))
+		return a, fmt.Errorf("%s: answer %.100q: %w", c.command, text, err)
 	}
 	return a, nil
 }
@@ -90,5 +99,15 @@ func (c *child) close() error {
 	if err := c.in.Close(); err != nil {
 		return err
 	}
-	return c.command.Wait()
+	return c.orKilled(c.command.Wait)
+}
+
+// orKilled does something that ends with the child at the latest, which is killed if that takes too long.
+func (c *child) orKilled(do func() error) error {
+	hangs := time.AfterFunc(c.within, func() { _ = c.command.Process.Kill() })
+	err := do()
+	if !hangs.Stop() {
+		return fmt.Errorf("killed, since it did not answer within %v", c.within)
+	}
+	return err
 }

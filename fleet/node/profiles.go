@@ -46,10 +46,10 @@ type profiler struct {
 	said     string               // why the machine does not count
 }
 
-// counting is a container that is counted now.
+// counting is a container that is counted.
 type counting struct {
 	container
-	since time.Time
+	since time.Time // when the machine began; zero until it has
 	sum   counts
 }
 
@@ -64,7 +64,7 @@ func newProfiler(node string, client dynamic.Interface, now func() time.Time) *p
 	return &profiler{node: node, client: client, now: now, counting: map[string]*counting{}, next: map[string]time.Time{}}
 }
 
-// wanted is the cgroups to count.
+// wanted is the cgroups to count from the next look on.
 func (p *profiler) wanted(ctx context.Context, mount string, pods []*v1.Pod) []string {
 	there, next, busy := map[string]*counting{}, map[string]time.Time{}, map[string]bool{}
 	var idle []container
@@ -83,11 +83,11 @@ func (p *profiler) wanted(ctx context.Context, mount string, pods []*v1.Pod) []s
 	for _, c := range idle {
 		if len(there) < mostCounted && !busy[c.key()] && p.isDue(ctx, c) {
 			cgroup, _ := c.cgroup(mount)
-			there[cgroup], busy[c.key()] = &counting{container: c, since: p.now()}, true
+			there[cgroup], busy[c.key()] = &counting{container: c}, true
 		}
 	}
 	p.counting = there
-	return slices.AppendSeq([]string{}, maps.Keys(there)) // not nil, which is null in JSON
+	return slices.Collect(maps.Keys(there))
 }
 
 // isDue says whether the container's profile is missing or old. Another node may have written it.
@@ -124,6 +124,8 @@ func (p *profiler) read(ctx context.Context, is answer) {
 		c.sum.Misses += is.Counted[cgroup].Misses
 		c.sum.Instructions += is.Counted[cgroup].Instructions
 		switch {
+		case c.since.IsZero():
+			c.since = now
 		case now.Before(c.since.Add(countFor)):
 		case c.sum.Instructions < enough:
 			p.end(cgroup, now.Add(tryAgain))

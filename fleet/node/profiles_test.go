@@ -3,7 +3,11 @@
 package node
 
 import (
+	"context"
 	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"testing"
 	"time"
@@ -12,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"lopsided/fleet/api"
 )
@@ -83,6 +89,7 @@ func TestMeasuring(t *testing.T) {
 	calm, idle := w.container("a", 0), w.container("a", 1)
 	w.cgroup("kubepods/poduid-a/crio-conmon-c-0-a.scope")
 	// The same Deployment and image, so one of both is enough; it has no cgroup yet.
+	w.expect("before profiles were looked for", w.counts(0, nil), []string{})
 	w.expect("counted first", w.counts(0, nil), []string{calm, idle})
 	w.container("b", 0)
 	w.expect("counted still", w.counts(10*time.Second, map[string]counts{calm: {5e5, 1e9}, idle: {1, 1e6}}), []string{calm, idle})
@@ -92,10 +99,12 @@ func TestMeasuring(t *testing.T) {
 	first := []string{"Deployment web calm: 0.400 by counters of node n at 12:01:00, goes with set"}
 	w.expect("profiles", w.profiled(), first)
 	w.expect("counted after that", w.counts(time.Second, nil), []string{})
-	w.expect("tried again", w.counts(tryAgain, nil), []string{idle})
+	w.counts(tryAgain, nil)
+	w.expect("tried again", w.counts(0, nil), []string{idle})
 	w.counts(countFor, map[string]counts{idle: {2e9, 1e9}})
 	w.expect("no more than all", w.profiled(), append(first, "Deployment web idle: 1000.000 by counters of node n at 13:02:01, goes with set"))
-	w.expect("on the next day", w.counts(measureAgain-tryAgain-countFor-time.Second, nil)[:1], []string{calm})
+	w.counts(measureAgain-tryAgain-countFor-time.Second, nil)
+	w.expect("on the next day", w.counts(0, nil)[:1], []string{calm})
 	w.counts(countFor, map[string]counts{calm: {0, 1e9}})
 	w.expect("replaced", w.profiled()[:1], []string{"Deployment web calm: 0.000 by counters of node n at 12:02:00, goes with set"})
 }
@@ -115,8 +124,44 @@ func TestProfilesOfOtherNodesAreEnough(t *testing.T) {
 	if _, err := w.objects.Resource(api.IntensityProfiles).Namespace("default").Create(w.ctx, &unstructured.Unstructured{Object: object}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	w.counts(0, nil)
 	w.expect("new enough", w.counts(0, nil), []string{})
-	w.expect("old", w.counts(time.Hour, nil), []string{calm})
+	w.counts(time.Hour, nil)
+	w.expect("old", w.counts(0, nil), []string{calm})
+}
+
+// An API server that never answers.
+func TestConfiningDoesNotWaitForTheServer(t *testing.T) {
+	w := newWorld(t, of("a", "calm"), aPod("b", "1"))
+	w.container("a", 0)
+	b := w.cgroup("kubepods/poduid-b")
+	asked := make(chan int, 100) // how often the machine had been, when the server was
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		asked <- len(w.machine.asked)
+		<-r.Context().Done()
+	}))
+	defer silent.Close()
+	objects, err := dynamic.NewForConfig(&rest.Config{Host: silent.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.profiles.client = objects
+	ctx, cancel := context.WithCancel(w.ctx)
+	defer cancel()
+	go func() {
+		if n := <-asked; n != 2 { // for the mount point, and to confine
+			t.Errorf("asked after %d requests to the machine", n)
+		}
+		cancel()
+	}()
+	if err := w.look(ctx); err != nil {
+		t.Fatal(err)
+	}
+	w.within = time.Millisecond
+	w.clock = w.clock.Add(tryAgain)
+	if confined, _ := w.looks(); !maps.Equal(confined, map[string]int{b: 1}) {
+		t.Error(confined)
+	}
 }
 
 func TestFewAtATimeAndNoneWithoutCounters(t *testing.T) {
@@ -130,6 +175,7 @@ func TestFewAtATimeAndNoneWithoutCounters(t *testing.T) {
 		cgroups = append(cgroups, w.container("a", n))
 		w.machine.is.Left[cgroups[n]] = "no counters here"
 	}
+	w.counts(0, nil)
 	w.expect("the first", w.counts(0, nil), cgroups[:mostCounted])
 	w.expect("the rest", w.counts(0, nil), cgroups[mostCounted:])
 	w.expect("none", w.counts(tryAgain-time.Second, nil), []string{})

@@ -41,14 +41,14 @@ func Run(ctx context.Context, to *rest.Config, node string, command []string) (e
 	}
 	defer shutdown()
 	a := &agent{
-		node: node, client: client, events: recorder, now: time.Now, said: map[types.UID]string{},
+		node: node, client: client, events: recorder, now: time.Now, within: requestsWithin, said: map[types.UID]string{},
 		profiles: newProfiler(node, dynamic, time.Now),
 	}
 	changed, err := a.watch(ctx)
 	if err != nil {
 		return err
 	}
-	lop, err := start(command)
+	lop, err := start(command, answersWithin)
 	if err != nil {
 		return err
 	}

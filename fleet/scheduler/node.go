@@ -37,7 +37,7 @@ func read(n *v1.Node) published {
 	p.at = at
 	for text := range strings.SplitSeq(domains, ",") {
 		cores, err := resource.ParseQuantity(text)
-		if err != nil || cores.Sign() <= 0 || cores.CmpInt64(1e6) > 0 {
+		if err != nil || cores.Sign() < 0 || cores.CmpInt64(1e6) > 0 {
 			p.wrong = fmt.Sprintf("%s: %q is no number of cores", api.DomainsAnnotation, text)
 			p.capacity = nil
 			return p

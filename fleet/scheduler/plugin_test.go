@@ -244,7 +244,7 @@ func TestNodesWithoutUsableDomains(t *testing.T) {
 		{"nothing published", func(c *cluster) { c.annotate("a", api.DomainsAnnotation, "") }, "it has published no memory domains"},
 		{"no time", func(c *cluster) { c.annotate("a", api.PublishedAnnotation, "") }, "fleet.lopsided/published"},
 		{"no number", func(c *cluster) { c.annotate("a", api.DomainsAnnotation, "4,four") }, `fleet.lopsided/domains: "four" is no number of cores`},
-		{"no cores", func(c *cluster) { c.annotate("a", api.DomainsAnnotation, "4,0") }, `fleet.lopsided/domains: "0" is no number of cores`},
+		{"less than no cores", func(c *cluster) { c.annotate("a", api.DomainsAnnotation, "4,-1") }, `fleet.lopsided/domains: "-1" is no number of cores`},
 		{"old figures", func(c *cluster) {
 			c.annotate("a", api.PublishedAnnotation, c.clock.Add(-5*time.Minute-time.Second).Format(time.RFC3339))
 		}, "what it published is 5m1s old"},
@@ -263,6 +263,13 @@ func TestNodesWithoutUsableDomains(t *testing.T) {
 			c.saysEvent("Warning NoMemoryDomain Runs anywhere on node a: " + test.event)
 		})
 	}
+	t.Run("a domain whose CPUs are offline", func(t *testing.T) {
+		c := newCluster(t)
+		c.add("a", "0,4")
+		c.wants(c.pod("p", "4", "0.05"), "a.1", "")
+		c.add("b", "4")
+		c.wants(c.pod("q", "1", "0.05"), "b.0", "") // though a is in use
+	})
 	t.Run("figures as old as they may be", func(t *testing.T) {
 		c := newCluster(t)
 		c.add("a", "4")
