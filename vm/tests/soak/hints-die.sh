@@ -16,9 +16,11 @@ begin_program() { "$@" registration --iteration-instructions 1e11 >/tmp/own.json
 pages_are() { status --format json | grep -q "\"programs\": $1," && maps_are "$1"; }
 maps_are() { [ "$(lop-judge bpf-maps lop_page)" = "$1" ]; }
 
-# The processes of a crowd, and the program that is heard.
+# begin_programs ORDER: the processes of a crowd, and the program that is heard. In the last order each of the crowd has a page before the program computes:
+# who waits a second in vain, as beside busy threads under emulation, asks no more.
 begin_programs() {
   lop-load asks --processes $crowd & parent=$!
+  [ "$1" != 4 ] || wait_for pages_are $crowd || return
   begin_program
   wait_for eval '[ "$(wc -w <"/proc/$parent/task/$parent/children")" = $crowd ]' || return
   read -ra victims <"/proc/$parent/task/$parent/children"
@@ -69,7 +71,7 @@ lives_on() {
 kill_often() {
   local round killed=0
   for ((round = 0; round < rounds; round++)); do
-    begin_lop --policy longest-first && pages_are 0 && begin_programs && killed_in $((round % 5)) && reaped && wait_for maps_are 0 ||
+    begin_lop --policy longest-first && pages_are 0 && begin_programs $((round % 5)) && killed_in $((round % 5)) && reaped && wait_for maps_are 0 ||
       { lop status; say_and_fail "round $round, order $((round % 5)), $(lop-judge bpf-maps lop_page) pages left"; return; }
   done
   echo "$killed kills"
