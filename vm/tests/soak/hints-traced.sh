@@ -34,7 +34,7 @@ openmp() {
   local code=0
   rm -f /tmp/together
   as_other env OMP_WAIT_POLICY=active "$2=$(type -P "$3")" "openmp-$1" /tmp/together
-  wait_for are_there "openmp-$1" 4 || code=1
+  wait_for are_there "openmp-$1" 4 && mapfile -t threads < <(ls "/proc/$load/task" | sort -n) || code=1
   lop-load hogs 1 --seconds 10000 >/tmp/hogs.json & hogs=$!
   wait_for are_there lop-hog 1 && hog=$(threads_of lop-hog) && traced "$1-alone" 6 || code=1
   touch /tmp/together
@@ -47,10 +47,8 @@ openmp() {
 }
 # The three others have the fast CPUs for less than the hog and the first thread leave.
 spinners_yield() {
-  local thread share
-  while read -r thread share; do
-    [ "$thread" -le "$first" ] || [ "$thread" -gt $((first + 3)) ] || echo "$share"
-  done <"/tmp/$1.shares" | sort -n | tail -n 1 | { read -r share && at_most "$share" 35; }
+  local thread
+  for thread in "${threads[@]:1}"; do share "$1" "$thread" || return; done | sort -n | tail -n 1 | { read -r share && at_most "$share" 35; }
 }
 
 # Lengths 20, 20, 60 and 60: the last two have the fast CPUs.
