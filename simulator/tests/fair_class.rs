@@ -7,6 +7,7 @@ use lop_machine::Machine;
 use lop_simulator::workload::{Amount, Condition, Program, Step, Waiting, Workload};
 use lop_simulator::{simulate, Outcome, Placement, RunOptions, TraceEvent};
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 
 fn fair_class(machine: &Machine, workload: &Workload, name: &str) -> Outcome {
     let options = RunOptions {
@@ -355,6 +356,24 @@ fn eas_wakes_a_small_task_on_the_little_cpu() {
     assert_eq!((last_cpu(&class), last_cpu(&eas)), (0, 1));
     assert!(eas.cpu_energy_j < class.cpu_energy_j);
     assert_eq!(eas.counters.migrations, 1);
+}
+
+/// Two tasks on two equal little CPUs. Whatever the other one left of its utilisation, a task adds what it needs to either, so each stays where it went.
+#[test]
+fn eas_keeps_a_task_where_another_cpu_saves_nothing() {
+    let mut machine = machine(3);
+    add_kind(&mut machine, big_and_little().kinds[1].clone());
+    (machine.cpus[1].kind, machine.cpus[2].kind) = (1, 1);
+    let workload = workload_of(vec![
+        program("a", again(100, [run_ms(1), sleep_ms(20)])),
+        program("b", again(100, [run_ms(2), sleep_ms(30)])),
+    ]);
+    let outcome = run_traced(&machine, &workload, "linux:eas");
+    for task in [0, 1] {
+        let cpus: BTreeSet<u16> = starts_of(&outcome, task).iter().skip(10).map(|&(_, cpu)| cpu).collect();
+        assert_eq!(cpus.len(), 1, "{task}: {cpus:?}");
+        assert!(!cpus.contains(&0));
+    }
 }
 
 /// Another big CPU is busy all the time, hence over-utilised, and so the task wakes where it was.

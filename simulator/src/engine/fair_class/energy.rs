@@ -9,17 +9,19 @@
 use super::{FairClass, MARGIN};
 use crate::engine::world::World;
 
-/// What a domain with these utilisations takes, in watts of its operating points (capacity, watts of a busy CPU; ascending):
+/// What a domain takes whose CPUs are used by `busy` together, by its operating points (capacity, watts of a busy CPU; ascending):
 ///
 /// ```text
-/// sum of utilisations / capacity of the point * watts of the point         the lowest point that serves `most`, else the highest
+/// busy * watts of the point / capacity of the point         the lowest point that serves `most`, else the highest
 /// ```
-fn power(points: &[(f64, f64)], most: f64, utilisations: impl Iterator<Item = f64>) -> f64 {
+///
+/// In 0.1 uW. The cost of a point is whole, and with whole utilisations the same task adds exactly as much on CPUs that would run at the same point.
+fn power(points: &[(f64, f64)], most: f64, busy: f64) -> f64 {
     let at = points
         .partition_point(|&(capacity, _)| capacity < most)
         .min(points.len() - 1);
     let (capacity, watts) = points[at];
-    utilisations.sum::<f64>() / capacity * watts
+    busy * (1e7 * watts / capacity).floor()
 }
 
 impl World<'_, FairClass> {
@@ -31,7 +33,7 @@ impl World<'_, FairClass> {
     }
 
     pub(super) fn efficient(&self, id: u32, last: usize) -> usize {
-        if self.needs(id) == 0.0 {
+        if self.needs(id) < 1.0 {
             return last;
         }
         let stays = self.has_room(id, last).then_some(last);
@@ -75,28 +77,28 @@ impl World<'_, FairClass> {
         most.map(|(_, cpu)| cpu)
     }
 
+    /// The task adds what it is expected to need, whatever the CPU is used by, so that equal CPUs cost the same and it stays.
     fn power_added(&self, id: u32, cpu: usize) -> f64 {
-        self.power_of_domain(id, cpu, Some(cpu)) - self.power_of_domain(id, cpu, None)
+        let domain = (self.scheduler.performance_domains.iter()).find(|domain| domain.contains(&cpu));
+        let used_with = |on: Option<usize>| {
+            let cpus = domain.into_iter().flatten();
+            cpus.map(move |&cpu| self.utilisation_with(id, cpu, on).floor())
+        };
+        let most_with = |on: Option<usize>| MARGIN * used_with(on).fold(0.0, f64::max);
+        let (points, busy) = (self.points(cpu), used_with(None).sum::<f64>());
+        let with_task = busy + self.needs(id).floor();
+        power(&points, most_with(Some(cpu)), with_task) - power(&points, most_with(None), busy)
     }
 
-    /// Of the domain of `cpu`, at the speed that `schedutil` will ask for.
-    fn power_of_domain(&self, id: u32, cpu: usize, on: Option<usize>) -> f64 {
-        let domain = (self.scheduler.performance_domains.iter()).find(|domain| domain.contains(&cpu));
-        let used = domain
-            .into_iter()
-            .flatten()
-            .map(|&cpu| self.utilisation_with(id, cpu, on));
-        let most = used.clone().fold(0.0, f64::max);
-        let (capacity, kind) = (
-            self.scheduler.cpus[cpu].capacity as f64,
-            usize::from(self.machine.cpus[cpu].kind),
-        );
+    /// Capacity and watts of a busy CPU at each operating point.
+    fn points(&self, cpu: usize) -> Vec<(f64, f64)> {
+        let kind = usize::from(self.machine.cpus[cpu].kind);
+        let capacity = self.scheduler.cpus[cpu].capacity as f64;
         let opps = &self.machine.kinds[kind].opps;
         let top_khz = opps[opps.len() - 1].khz as f64;
-        let points: Vec<(f64, f64)> = (opps.iter())
+        (opps.iter())
             .map(|opp| (capacity * opp.khz as f64 / top_khz, opp.busy_uw as f64 / 1e6))
-            .collect();
-        power(&points, MARGIN * most, used)
+            .collect()
     }
 }
 
@@ -111,7 +113,7 @@ mod tests {
         let little = [(170.0, 50.0), (341.0, 150.0), (512.0, 300.0)];
         let big = [(512.0, 400.0), (768.0, 800.0), (1024.0, 1700.0)];
         let total = |used: [f64; 4]| {
-            let of = |points: &[(f64, f64)], two: [f64; 2]| power(points, two[0].max(two[1]), two.into_iter());
+            let of = |points: &[(f64, f64)], two: [f64; 2]| power(points, two[0].max(two[1]), two[0] + two[1]) / 1e7;
             of(&little, [used[0], used[1]]) + of(&big, [used[2], used[3]])
         };
         let (to_1, to_3, stays) = (
@@ -127,6 +129,6 @@ mod tests {
 
     #[test]
     fn above_the_highest_point_it_takes_the_highest() {
-        assert_eq!(power(&[(100.0, 1.0), (200.0, 4.0)], 250.0, [150.0].into_iter()), 3.0);
+        assert_eq!(power(&[(100.0, 1.0), (200.0, 4.0)], 250.0, 150.0), 3e7);
     }
 }
