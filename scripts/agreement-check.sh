@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# agreement-check.sh [--all]: checks that docs/agreement.md is exactly what `lop reproduce --agreement` prints. With --all also that another seed and
-# a single thread change no verdict.
+# agreement-check.sh [--all]: checks that docs/agreement.md is exactly what `lop reproduce --agreement` prints, and that the likely cause of each miss is told.
+# With --all also that another seed and a single thread change no verdict.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 page=docs/agreement.md
@@ -16,6 +16,10 @@ printed=$("$lop" reproduce --agreement)
 kept=$(cat "$page")
 if ! diff -u --label "$page" --label 'lop reproduce --agreement' - <(echo "$printed") <<<"$kept"; then
   echo "agreement: $page is out of date; 'lop reproduce --agreement >$page' renews it, and a miss stays a miss"
+  exit 1
+fi
+if grep -n 'The cause is not known' "$page"; then
+  echo "agreement: a miss without a cause; give the most likely one in data/published.toml (cause), or say there what was looked for in vain"
   exit 1
 fi
 if [ "${1:-}" = --all ]; then

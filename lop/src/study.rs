@@ -18,7 +18,7 @@ use std::sync::atomic::AtomicBool;
 /// Events recorded per policy for a timeline, and for all timelines of a report together: enough for every wakeup of a build
 /// of some thousand processes, little enough for a browser.
 const EVENTS_PER_TIMELINE: usize = 200_000;
-const EVENTS_PER_REPORT: usize = 1_000_000;
+const EVENTS_PER_REPORT: usize = 500_000;
 
 #[derive(Args)]
 pub struct StudyOptions {

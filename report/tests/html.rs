@@ -291,7 +291,7 @@ fn what_cannot_be_drawn_is_refused() {
     assert!(matches!(html(&[], &[timeline]), Err(ReportError::Timeline { .. })));
 }
 
-/// By hand: 120 s on an axis to 150 s, 1 Wh, 20 % more than the first policy's; of a bound there is a row only.
+/// By hand: 120 s on an axis to 200 s, 1 Wh, 30 W, 20 % more than the first policy's, and a bound of 200 s. Power has a plot only where it was published.
 #[test]
 fn published_numbers_are_crosses_beside_their_results() -> Result<(), ReportError> {
     let text = r#"
@@ -305,6 +305,7 @@ all = { kind = "prediction", policy = "highlow" }
 rows = [
   { what = "time", value = 120, measure = "time", cause = "x < y" },
   { what = "energy", value = 1, unit = "Wh", measure = "energy" },
+  { what = "power", value = 30, measure = "power" },
   { what = "slowdown", value = 20, measure = "time", over = { policy = "linux:performance" }, change = "more" },
   { what = "bound", at_most = 200, measure = "time" },
 ]"#;
@@ -316,15 +317,17 @@ rows = [
     let bars = with(report())?;
     for part in [
         "highlow: 120.0 s published (prediction)",
+        "highlow: at most 200.0 s published (prediction)",
+        "<b>power</b>",
         "<h4>Published, and what comes out here (A &lt;b&gt; (2009))</h4>",
         "<li>x &lt; y.</li>",
         "<th scope=\"row\">bound</th>",
     ] {
         assert!(bars.contains(part), "no {part}");
     }
-    // 6 + (400 - 6 - 14) * 120 / 150 - 4.5 = 305.5; the second row's bar has its middle at 38 + 18 + 6.5, less 4.5 is 58.
-    assert!(bars.contains("d=\"M305.5 58.0l9 9"), "to scale");
-    assert_eq!(bars.matches("class=\"published\"").count(), 2, "ratios are not bars");
+    // 6 + (400 - 6 - 14) * 120 / 200 - 4.5 = 229.5; the second row's bar has its middle at 38 + 18 + 6.5, less 4.5 is 58.
+    assert!(bars.contains("d=\"M229.5 58.0l9 9"), "to scale");
+    assert_eq!(bars.matches("class=\"published\"").count(), 4, "ratios are not bars");
 
     let mut swept = sweep();
     let is_first = |point: &PointValue| *point == PointValue::Number(1.0);
@@ -332,7 +335,8 @@ rows = [
     let curves = with(swept)?;
     let curves = curves.split("<details>").next().unwrap_or_default();
     assert!(curves.contains("highlow: 1.200 published (prediction)"), "{curves}");
-    assert_eq!(curves.matches("class=\"published\"").count(), 3);
-    assert!(!html(&[report()], &[])?.contains("</svg>published"));
+    assert_eq!(curves.matches("class=\"published\"").count(), 5);
+    let without = html(&[report()], &[])?;
+    assert!(!without.contains("</svg>published") && !without.contains("<b>power</b>"));
     Ok(())
 }

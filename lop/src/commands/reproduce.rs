@@ -121,7 +121,7 @@ fn chosen(ids: &[String]) -> Result<Vec<Any>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lop_report::published::Point;
+    use lop_report::published::{Figure, Kind, Point};
     use lop_report::PointValue;
     use lop_simulator::experiment::Experiment;
 
@@ -140,6 +140,18 @@ mod tests {
                 }
                 let points = over.map(|over| &over.point).into_iter().chain([&selection.point]);
                 points.for_each(|point| is_swept(&experiment, point, &place));
+            }
+        }
+    }
+
+    /// A figure that nothing was fitted to rests on an assumption, and its study says on which and how far it reaches.
+    #[test]
+    fn studies_with_predictions_have_ranges() {
+        for table in published::builtin().unwrap() {
+            let is_predicted = |figure: &Figure| figure.kind == Kind::Prediction && figure.selection.is_some();
+            if table.figures.iter().any(is_predicted) {
+                let experiment = experiment::load_builtin(&table.study).unwrap();
+                assert!(!experiment.assumed.is_empty(), "{}: no [[assumed]]", table.study);
             }
         }
     }

@@ -82,6 +82,18 @@ pub(crate) const ENERGY: Measure = Measure {
     published: (published::Measure::Energy, false),
 };
 
+/// Drawn where powers were published.
+pub(crate) const POWER: Measure = Measure {
+    name: "power",
+    unit: "W",
+    energy: true,
+    large: Large::FromThousand,
+    value: |r| r.system_power_w,
+    half_width: |_| None,
+    bound: |_| 0.0,
+    published: (published::Measure::Power, false),
+};
+
 /// Both factors have a bound, so their product has one.
 pub(crate) const EDP: Measure = Measure {
     name: "EDP",

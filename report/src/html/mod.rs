@@ -130,10 +130,11 @@ pub(crate) fn palette(index: usize) -> usize {
 /// A cross where a published number lies. `colour`: of the page's style; `text`: the number with its unit.
 fn published(mark: &Mark, colour: &str, x: f64, y: f64, text: &str) -> String {
     format!(
-        "<path class=\"published\" style=\"stroke:var(--{colour})\" d=\"M{:.1} {:.1}l9 9m0 -9l-9 9\"><title>{}: {text} published ({})</title></path>\n",
+        "<path class=\"published\" style=\"stroke:var(--{colour})\" d=\"M{:.1} {:.1}l9 9m0 -9l-9 9\"><title>{}: {}{text} published ({})</title></path>\n",
         x - 4.5,
         y - 4.5,
         escape(&mark.result.policy),
+        mark.bounds,
         mark.kind.name()
     )
 }

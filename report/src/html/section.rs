@@ -4,7 +4,9 @@
 use super::bars::{bars, mean_bars};
 use super::curves::Panel;
 use super::escape::escape;
-use super::measure::{EDP, ENERGY, LOSS, RELATIVE_EDP, RELATIVE_ENERGY, RELATIVE_TIME, RESPONSE, RESPONSE_EDP, TIME};
+use super::measure::{
+    EDP, ENERGY, LOSS, POWER, RELATIVE_EDP, RELATIVE_ENERGY, RELATIVE_TIME, RESPONSE, RESPONSE_EDP, TIME,
+};
 use super::scatter::scatter;
 use super::strips::strips;
 use crate::applications::{applications_grid, HEADING};
@@ -89,7 +91,10 @@ fn first_charts(report: &Report, rows: &[Overall], palette: &[&str]) -> String {
         } else {
             [EDP, ENERGY, TIME]
         };
-        html.extend(measures.map(|measure| bars(report, rows, &measure, &colour)));
+        let results: Vec<&RunResult> = rows.iter().map(|row| row.results[0]).collect();
+        let power = (!POWER.marks(report, &results).is_empty()).then_some(POWER);
+        let drawn = measures.into_iter().chain(power);
+        html.extend(drawn.map(|measure| bars(report, rows, &measure, &colour)));
     } else if let [first, _, ..] = rows {
         let positive: Vec<&Overall> = rows.iter().filter(|row| row.mean.positive()).collect();
         let unit = format!("geometric mean, 1 = {}", first.names[0]);
@@ -191,8 +196,9 @@ fn all_curves(report: &Report, number: usize, palette: &[&str]) -> String {
         let clocked: Vec<&RunResult> = results.iter().copied().filter(|r| response_s(r).is_some()).collect();
         let measures =
             [RELATIVE_TIME, RELATIVE_ENERGY, RELATIVE_EDP, TIME, ENERGY, EDP].map(|measure| (measure, results));
+        let power = (!POWER.marks(report, results).is_empty()).then_some((POWER, results));
         let late = (!clocked.is_empty()).then_some((RESPONSE, &clocked));
-        for (index, (measure, results)) in measures.into_iter().chain(late).enumerate() {
+        for (index, (measure, results)) in measures.into_iter().chain(power).chain(late).enumerate() {
             let panel = Panel {
                 report,
                 results,

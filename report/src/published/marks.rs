@@ -8,8 +8,10 @@ use crate::model::{Report, RunResult};
 /// A number that was published of a result.
 pub(crate) struct Mark<'a> {
     pub result: &'a RunResult,
-    /// In the unit of the result: s, J, J s, or as a ratio.
+    /// In the unit of the result: s, W, J, J s, or as a ratio.
     pub value: f64,
+    /// "at least " or "at most " where it bounds the result.
+    pub bounds: &'static str,
     pub kind: Kind,
 }
 
@@ -26,26 +28,38 @@ pub(crate) fn marks<'a>(report: &Report, results: &[&'a RunResult], measure: Mea
             None => !relative,
             Some(over) => relative && over.point.is_empty() && over.policies.iter().map(String::as_str).eq(first),
         };
-        let Expected::Value(value) = figure.expected else {
-            return None;
-        };
         let named = |result: &&&RunResult| result.policy == selection.policy && lies_at(result, &selection.point);
         let mut found = results.iter().filter(named);
         let result = found.next().filter(|_| is_drawn && found.next().is_none())?;
-        let value = match (selection.change, figure.unit) {
+        let (change, unit, kind) = (selection.change, figure.unit, figure.kind);
+        let in_unit = move |value: f64| match (change, unit) {
             (Some(Change::More), _) => 1.0 + value / 100.0,
             (Some(Change::Less), _) => 1.0 - value / 100.0,
             (None, Unit::WattHours) => value * 3600.0,
             (None, _) => value,
         };
-        Some(Mark {
+        let mark = move |(value, bounds): (f64, &'static str)| Mark {
             result,
-            value,
-            kind: figure.kind,
-        })
+            value: in_unit(value),
+            bounds,
+            kind,
+        };
+        Some(numbers(&figure.expected).map(mark))
     };
     (report.published.iter())
         .flat_map(|table| &table.figures)
         .filter_map(one)
+        .flatten()
         .collect()
+}
+
+/// The number that was published, or those that bound it; none of a class.
+fn numbers(expected: &Expected) -> impl Iterator<Item = (f64, &'static str)> + use<> {
+    let [value, least, most] = match *expected {
+        Expected::Value(value) => [Some(value), None, None],
+        Expected::Within { at_least, at_most } => [None, at_least, at_most],
+        Expected::Class(_) => [None; 3],
+    };
+    let named = [(value, ""), (least, "at least "), (most, "at most ")];
+    named.into_iter().filter_map(|(number, bounds)| Some((number?, bounds)))
 }
