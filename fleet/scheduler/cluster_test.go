@@ -43,6 +43,7 @@ type cluster struct {
 	lags     bool                         // bound pods stay without annotations
 	stored   map[string]*v1.Pod           // by name, what the API server has
 	takes    func(*v1.Pod, *v1.Node) bool // another plugin's filter
+	fails    *framework.Status            // what another plugin's PreFilter says
 	maxPods  int                          // of a node, to another plugin; 0: any
 	asked    int                          // how often the plugin asked that itself
 	profiles cache.Indexer
@@ -92,6 +93,9 @@ func (found) Clone() framework.StateData { return found{} }
 func (c *cluster) RunPreFilterPlugins(ctx context.Context, state framework.CycleState, pod *v1.Pod) (*framework.PreFilterResult, *framework.Status, sets.Set[string]) {
 	result, status := c.gather.PreFilter(ctx, state, pod, c.infos)
 	state.Write(another, found{})
+	if c.fails != nil {
+		return nil, c.fails, nil
+	}
 	if status.IsSkip() {
 		state.SetSkipFilterPlugins(sets.New(Name))
 		status = nil

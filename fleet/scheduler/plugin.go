@@ -137,7 +137,10 @@ func (g *Gather) PreFilter(ctx context.Context, state framework.CycleState, pod 
 		return nil, framework.NewStatus(framework.Skip)
 	}
 	a := &arrival{application: application(pod, g.residents.profiles)}
-	a.best = g.best(ctx, state.Clone(), pod, a.application, nodes, infos)
+	var err error
+	if a.best, err = g.best(ctx, state.Clone(), pod, a.application, nodes, infos); err != nil {
+		return nil, framework.AsStatus(err)
+	}
 	state.Write(Name, a)
 	if a.best == nil || a.best.off {
 		return nil, nil

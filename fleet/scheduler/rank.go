@@ -29,30 +29,58 @@ type preFilters interface {
 	RunPreFilterPlugins(ctx context.Context, state framework.CycleState, pod *v1.Pod) (*framework.PreFilterResult, *framework.Status, sets.Set[string])
 }
 
-// best is the best place that all filters take, of equals the first by name; nil if there is none. Most often the first is taken, so
-// the nodes are not put in order. The state and the list of nodes are changed.
-func (g *Gather) best(ctx context.Context, state framework.CycleState, pod *v1.Pod, a gather.Application, nodes []*node, infos []framework.NodeInfo) *place {
+// best is the best place that all filters take, of equals the first by name; nil if there is none. Most often one of the best is taken, so
+// the others are put in order only where none is. The state and the list of nodes are changed. Errors are those of other plugins.
+func (g *Gather) best(ctx context.Context, state framework.CycleState, pod *v1.Pod, a gather.Application, nodes []*node, infos []framework.NodeInfo) (*place, error) {
 	fits := g.fits(pod, a, nodes, infos)
 	equals := gather.Best(fits)
 	if len(equals) == 0 {
-		return nil
+		return nil, nil
 	}
 	state.Write(Name, &arrival{application: a, ranked: true})
 	only, status, _ := g.preFilters.RunPreFilterPlugins(ctx, state, pod)
-	if !status.IsSuccess() {
-		return nil
+	if status.IsRejected() { // so the pod is in this cycle, too
+		return nil, nil
+	} else if !status.IsSuccess() {
+		return nil, status.AsError()
 	}
-	for ; len(equals) > 0; equals = gather.Best(fits) {
-		slices.SortFunc(equals, func(a, b uint32) int { return strings.Compare(nodes[a].name, nodes[b].name) })
+	first := func(a, b uint32) int { return strings.Compare(nodes[a].name, nodes[b].name) }
+	better := func(a, b uint32) int {
+		switch {
+		case fits[a].Better(fits[b]):
+			return -1
+		case fits[b].Better(fits[a]):
+			return 1
+		}
+		return first(a, b)
+	}
+	slices.SortFunc(equals, first)
+	for ; len(equals) > 0; equals = others(fits, better) {
 		for _, n := range equals {
 			p := &place{info: infos[n], node: nodes[n], fit: fits[n]}
-			if (only.AllNodes() || only.NodeNames.Has(p.name)) && g.takes(ctx, state, pod, p) {
-				return p
-			}
 			fits[n] = gather.Fit{}
+			if !only.AllNodes() && !only.NodeNames.Has(p.name) {
+				continue
+			}
+			if status := g.takes(ctx, state, pod, p); status.IsSuccess() {
+				return p, nil
+			} else if !status.IsRejected() {
+				return nil, status.AsError()
+			}
 		}
 	}
-	return nil
+	return nil, nil
+}
+
+// others are the nodes that are left, in order.
+func others(fits []gather.Fit, order func(a, b uint32) int) (left []uint32) {
+	for n, fit := range fits {
+		if fit.Fits() {
+			left = append(left, uint32(n))
+		}
+	}
+	slices.SortFunc(left, order)
+	return left
 }
 
 // nowhere has no domain, so nothing fits.
@@ -92,7 +120,7 @@ func (g *Gather) waitingFor(node string, pod *v1.Pod) (waiting []*v1.Pod) {
 
 // takes asks the filters whether the node takes the pod: of one that is off those of all other plugins, once it is on, with the pods that
 // wait for it.
-func (g *Gather) takes(ctx context.Context, state framework.CycleState, pod *v1.Pod, p *place) bool {
+func (g *Gather) takes(ctx context.Context, state framework.CycleState, pod *v1.Pod, p *place) *framework.Status {
 	asked := p.info
 	if p.off {
 		n := p.info.Node().DeepCopy()
@@ -103,5 +131,5 @@ func (g *Gather) takes(ctx context.Context, state framework.CycleState, pod *v1.
 		state = state.Clone()
 		state.SetSkipFilterPlugins(sets.New(Name).Union(state.GetSkipFilterPlugins()))
 	}
-	return g.handle.RunFilterPluginsWithNominatedPods(ctx, state, pod, asked).IsSuccess()
+	return g.handle.RunFilterPluginsWithNominatedPods(ctx, state, pod, asked)
 }
