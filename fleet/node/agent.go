@@ -47,9 +47,8 @@ type agent struct {
 	now      func() time.Time
 	within   time.Duration // requestsWithin
 
-	count       []string // cgroups to count from the next look on
-	mount       string   // of cgroup v2, once the machine has said
-	published   string   // domains
+	mount       string // of cgroup v2, once the machine has said
+	published   string // domains
 	publishedAt time.Time
 	said        map[types.UID]string // what was last said about a pod
 }
@@ -72,7 +71,7 @@ func (a *agent) look(ctx context.Context) error {
 		a.mount = is.Cgroups
 	}
 	wanted, of := a.confined(pods)
-	wanted.Count = append(wanted.Count, a.count...)
+	wanted.Count = append(wanted.Count, a.profiles.running(a.mount, pods)...)
 	is, err := a.machine.serve(wanted)
 	if err != nil {
 		return err
@@ -82,7 +81,7 @@ func (a *agent) look(ctx context.Context) error {
 	defer cancel()
 	a.publish(ctx, pods, is.Domains)
 	a.profiles.read(ctx, is)
-	a.count = a.profiles.wanted(ctx, a.mount, pods)
+	a.profiles.choose(ctx, a.mount, pods)
 	return nil
 }
 

@@ -64,49 +64,62 @@ func newProfiler(node string, client dynamic.Interface, now func() time.Time) *p
 	return &profiler{node: node, client: client, now: now, counting: map[string]*counting{}, next: map[string]time.Time{}}
 }
 
-// wanted is the cgroups to count from the next look on.
-func (p *profiler) wanted(ctx context.Context, mount string, pods []*v1.Pod) []string {
-	there, next, busy := map[string]*counting{}, map[string]time.Time{}, map[string]bool{}
-	var idle []container
+// running is the cgroups to count: those that were chosen and whose containers still run.
+func (p *profiler) running(mount string, pods []*v1.Pod) []string {
+	there := map[string]*counting{}
 	for _, c := range containers(pods) {
-		next[c.key()] = p.next[c.key()]
-		cgroup, err := c.cgroup(mount)
-		switch is := p.counting[cgroup]; {
-		case err != nil || cgroup == "":
-		case is != nil:
-			there[cgroup], busy[c.key()] = is, true
-		default:
-			idle = append(idle, c)
-		}
-	}
-	p.next = next
-	for _, c := range idle {
-		if len(there) < mostCounted && !busy[c.key()] && p.isDue(ctx, c) {
-			cgroup, _ := c.cgroup(mount)
-			there[cgroup], busy[c.key()] = &counting{container: c}, true
+		cgroup, _ := c.cgroup(mount)
+		if is := p.counting[cgroup]; is != nil {
+			there[cgroup] = is
 		}
 	}
 	p.counting = there
 	return slices.Collect(maps.Keys(there))
 }
 
+// choose adds containers to count from the next look on.
+func (p *profiler) choose(ctx context.Context, mount string, pods []*v1.Pod) {
+	all, next, busy := containers(pods), map[string]time.Time{}, map[string]bool{}
+	for _, c := range p.counting {
+		busy[c.key()] = true
+	}
+	for _, c := range all {
+		next[c.key()] = p.next[c.key()]
+	}
+	p.next = next
+	for _, c := range all {
+		if len(p.counting) == mostCounted {
+			return
+		}
+		cgroup, _ := c.cgroup(mount)
+		if cgroup == "" || busy[c.key()] {
+			continue
+		}
+		due, err := p.isDue(ctx, c)
+		if err != nil {
+			// After a deadline all others would fail, too. They are tried at the next look.
+			klog.ErrorS(err, "Not measured", "pod", klog.KObj(c.pod), "image", c.image)
+			p.next[c.key()] = p.now().Add(tryAgain)
+			return
+		}
+		if due {
+			p.counting[cgroup], busy[c.key()] = &counting{container: c}, true
+		}
+	}
+}
+
 // isDue says whether the container's profile is missing or old. Another node may have written it.
-func (p *profiler) isDue(ctx context.Context, c container) bool {
+func (p *profiler) isDue(ctx context.Context, c container) (bool, error) {
 	now := p.now()
 	if now.Before(p.next[c.key()]) {
-		return false
+		return false, nil
 	}
 	is, err := p.get(ctx, c)
-	switch {
-	case err != nil:
-		klog.ErrorS(err, "Not measured", "pod", klog.KObj(c.pod), "image", c.image)
-		p.next[c.key()] = now.Add(tryAgain)
-	case is == nil:
-		return true
-	default:
-		p.next[c.key()] = is.Spec.MeasuredAt.Add(measureAgain)
+	if err != nil || is == nil {
+		return err == nil, err
 	}
-	return err == nil && !now.Before(p.next[c.key()])
+	p.next[c.key()] = is.Spec.MeasuredAt.Add(measureAgain)
+	return !now.Before(p.next[c.key()]), nil
 }
 
 // read takes what was counted, and writes the profiles of those that were counted for long enough.

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -132,8 +134,9 @@ func TestProfilesOfOtherNodesAreEnough(t *testing.T) {
 
 // An API server that never answers.
 func TestConfiningDoesNotWaitForTheServer(t *testing.T) {
-	w := newWorld(t, of("a", "calm"), aPod("b", "1"))
+	w := newWorld(t, of("a", "calm", "idle"), aPod("b", "1"))
 	w.container("a", 0)
+	idle := w.container("a", 1)
 	b := w.cgroup("kubepods/poduid-b")
 	asked := make(chan int, 100) // how often the machine had been, when the server was
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -157,11 +160,28 @@ func TestConfiningDoesNotWaitForTheServer(t *testing.T) {
 	if err := w.look(ctx); err != nil {
 		t.Fatal(err)
 	}
+	w.profiles.client = w.objects
+	w.counts(0, nil)
+	w.expect("only the one that was asked for is put off", w.counts(0, nil), []string{idle})
+	w.profiles.client = objects
 	w.within = time.Millisecond
 	w.clock = w.clock.Add(tryAgain)
 	if confined, _ := w.looks(); !maps.Equal(confined, map[string]int{b: 1}) {
 		t.Error(confined)
 	}
+}
+
+func TestContainersThatEndBeforeTheyAreCounted(t *testing.T) {
+	w := newWorld(t, of("a", "calm"))
+	calm := w.container("a", 0)
+	w.counts(0, nil)
+	if err := os.Remove(filepath.Join(w.machine.is.Cgroups, calm)); err != nil {
+		t.Fatal(err)
+	}
+	w.expect("ended", w.counts(0, nil), []string{})
+	w.container("a", 0)
+	w.counts(0, nil)
+	w.expect("started anew", w.counts(0, nil), []string{calm})
 }
 
 func TestFewAtATimeAndNoneWithoutCounters(t *testing.T) {
