@@ -2,8 +2,8 @@
 //! Confines cgroups to memory domains that another program chose: what `lop agent --node` does for Kubernetes, whose pods are cgroups.
 //!
 //! A cgroup (v2) is confined by its `cpuset.cpus`, and only while that file is empty there and in all cgroups below, since then nobody else has chosen
-//! CPUs for it. So to restore it is to empty the file. A journal records each set before it is written. What a killed one left in it counts as
-//! confined, until a request leaves it out.
+//! CPUs for it. So to restore it is to empty the file. A journal records each set before it is written. The cgroups that a killed agent left
+//! in it count as confined, until a request leaves them out.
 //!
 //! And counts how intensively cgroups use memory, for the program to choose by.
 

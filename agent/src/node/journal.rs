@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The sets that cgroups were given: the number of the boot, and for each set a line `0-3 GROUP`.
 //!
-//! The file is replaced as a whole before a set is written and after one was taken back, so it is whole whenever its holder dies, and no longer than
-//! what it is about. The lock is on another file, which stays: one on a replaced file keeps nobody out. It is released when its holder dies.
+//! The file is replaced by rename before a set is written and after one was taken back. So it is complete whenever the agent is killed, and does not
+//! grow. The lock is on another file that is never replaced, since a lock on the old file would keep nobody out; the kernel releases it when the agent
+//! dies. No sync of the folder is needed: after a reboot there are no sets to take back.
 
 use super::{give_back, Cpus};
 use crate::folder::{boot_id, lock, replace};
@@ -34,7 +35,7 @@ pub struct Restored {
 }
 
 impl Journal {
-    /// With what a killed one has left. `None`: another one has it.
+    /// With the sets that a killed agent left. `None`: another agent holds the lock.
     pub fn open(run_dir: &Path) -> Result<Option<Self>, String> {
         let (path, at) = (run_dir.join(NAME), run_dir.join(LOCK));
         let locked = || {

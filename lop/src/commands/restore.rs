@@ -18,8 +18,9 @@ Example:
 
 It restores speeds, parked CPUs, frequency limits, the CPUs of threads whose 'lop run'
 was killed, and those of cgroups whose 'lop agent --node' was. The next 'lop start'
-restores speeds and parked CPUs by itself, the next 'lop agent --node' cgroups. What
-cannot be restored is told, keeps nothing else from it, and is tried again.";
+restores speeds and parked CPUs by itself, the next 'lop agent --node' cgroups. It
+reports what it cannot restore, goes on with the rest, and fails; run it again to try
+again.";
 
 #[derive(Args)]
 pub struct Arguments {

@@ -147,7 +147,7 @@ fn after_kill_9_restore_or_the_next_start_gives_them_back() {
     assert_eq!(cpus(&machine), "\n");
 }
 
-/// A pod whose cpuset.cpus cannot be read, a frequency limit that is not there, and parked CPUs.
+/// A pod whose cpuset.cpus cannot be read, parked CPUs, and a journal of speeds that makes no sense.
 #[test]
 fn restore_puts_back_what_it_can_and_says_all_that_it_cannot() {
     let machine = machine();
