@@ -86,12 +86,12 @@ patched here '{"metadata": {"annotations": {"of-somebody": null}}}' "$only"
 patched here '{"metadata": {"annotations": {"fleet.lopsided/domains": "1"}}}' '"fleet.lopsided/domains": "1"'
 echo 'it may change no other node, and nothing but its two annotations'
 
-# profile NAME NODE ANSWER
+# profile NAME NODE ANSWER [FINALIZER]
 profile() {
   as_agent /apis/fleet.lopsided/v1alpha1/namespaces/default/intensityprofiles -H 'Content-Type: application/yaml' --data-binary @- <<EOF
 apiVersion: fleet.lopsided/v1alpha1
 kind: IntensityProfile
-metadata: {name: $1}
+metadata: {name: $1, finalizers: [${4:-}]}
 spec: {owner: {kind: Deployment, name: web}, image: none, intensity: "0.4", source: counters of node $2, measuredAt: "2026-01-01T12:00:00Z"}
 EOF
   said "$3" "profile $1 of $2"
@@ -99,6 +99,7 @@ EOF
 profile measured-1 here '"intensity": "0.4"'
 profile measured-2 elsewhere 'may write only profiles measured-'
 profile mine here 'may write only profiles measured-'
+profile measured-3 here 'may write only profiles measured-' a/b
 echo 'it may write only profiles that it measured'
 for verb in get create update; do
   curl -sSf --cacert "$place/apiserver.crt" -H "Authorization: Bearer $agent_token" "$server/apis/authorization.k8s.io/v1/selfsubjectaccessreviews" \
