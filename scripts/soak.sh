@@ -46,7 +46,7 @@ pages() {
   local code=0 folder
   folder=$(mktemp -d) || return
   page everything 3000000 "$folder" || code=1
-  page all 8000000 "$folder" || code=1
+  page all 10000000 "$folder" || code=1
   rm -rf "$folder"
   return $code
 }
