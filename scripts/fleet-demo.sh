@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # fleet-demo.sh: kube-scheduler as it is shipped, with MostAllocated, and with Gather place the same arrivals on MACHINES (20) nodes without machines, ten for each,
-# drawn from SEED (1): those of `lop reproduce fleet`. They run in simulated time, so that hours take minutes. Prints a verdict and a table; fails unless Gather decides
-# as in the simulator.
+# drawn from SEED (1): those of `lop reproduce fleet`. They run in simulated time, so that hours take minutes. Prints a verdict and a table; fails unless Gather's outcome
+# is that of the simulator.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/need.sh rust bpf

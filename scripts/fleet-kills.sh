@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # fleet-kills.sh [SEED]: ends scheduler, power controller, API server and etcd by kill -9, 50 times in all, while pods come and go on machines that are switched off and on.
-# Fails if a machine is off with a pod on it, if a memory domain gives more than it has, or unless all pods are placed in the end.
+# Fails if a machine is off with a pod on it, if a memory domain gives more than it has, if a pod that is placed changes node or domain, or unless all are placed in the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/fleet-setup.sh
@@ -38,9 +38,13 @@ for pod in json.load(open(sys.argv[1]))["items"]:
           pod["spec"]["containers"][0]["resources"]["requests"]["cpu"])
 EOF
 }
-# Nobody but this script deletes pods, so what is bound stays bound until the look at the machines.
+# Nobody but this script deletes pods, and no two have the same name, so what is bound stays bound, and where it is.
+: >"$place/before"
 judge() {
   there >"$place/there"
+  awk -v before="$place/before" 'FILENAME == before { if ($2 != "-") was[$1] = $2 " " $3; next }
+    ($1 in was) && was[$1] != $2 " " $3 { print "fleet-kills.sh: placed twice, before on " was[$1] ": " $0; wrong = 1 } END { exit wrong }' "$place/before" "$place/there" >&2
+  cp "$place/there" "$place/before"
   local name node
   while read -r name node _; do
     [ "$node" = - ] || [ -e "$place/on/$node" ] || { echo "fleet-kills.sh: $name is on $node, which is off" >&2; exit 1; }
@@ -51,16 +55,10 @@ placed() { there >"$place/there" && ! grep -q ' - ' "$place/there"; }
 
 RANDOM=${1:-$((seed = SRANDOM % 32768))}
 echo "fleet-kills.sh ${1:-$seed}: draws the same again"
-switched=0
+switched=0 waiting=0
 for kill in {1..50}; do
   victims=(scheduler power scheduler power apiserver etcd)
   victim=${victims[RANDOM % ${#victims[@]}]}
-  restart "$victim"
-  # Without a lease of one that is gone the next one goes on at once.
-  within 120 api /readyz
-  case $victim in scheduler | power) api "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/gather-$victim" -X DELETE >/dev/null || true ;; esac
-  # Both end by themselves if the API server does not answer for long: what runs them in a cluster starts them again.
-  for name in scheduler power; do kill -0 "${started[$name]}" 2>/dev/null || "$name"; done
   if ((RANDOM % 3 == 0)); then
     there | sort -R --random-source=<(yes "$RANDOM") | tail -n +$((1 + RANDOM % 4)) | while read -r name _; do
       api "$pods/$name?gracePeriodSeconds=0" -X DELETE >/dev/null
@@ -68,6 +66,13 @@ for kill in {1..50}; do
   elif [ "$(there | wc -l)" -lt 7 ]; then
     for n in 1 2 3; do pod "p$kill-$n" $((RANDOM % 2 ? 30 : 1)) $((1 + RANDOM % 3)); done
   fi
+  ! there | grep -q ' - ' || waiting=$((waiting + 1))
+  restart "$victim"
+  # Without a lease of one that is gone the next one goes on at once.
+  within 120 api /readyz
+  case $victim in scheduler | power) api "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/gather-$victim" -X DELETE >/dev/null || true ;; esac
+  # Both end by themselves if the API server does not answer for long: what runs them in a cluster starts them again.
+  for name in scheduler power; do kill -0 "${started[$name]}" 2>/dev/null || "$name"; done
   sleep $((RANDOM % 6))
   judge
   on=$(cd "$place/on" && echo *)
@@ -78,4 +83,5 @@ done
 within 180 placed
 judge
 [ $switched -ge 3 ] || { echo "fleet-kills.sh: machines were switched $switched times only, so this tried nothing" >&2; exit 1; }
-echo "50 kills, machines on changed $switched times, all pods are placed"
+[ $waiting -ge 3 ] || { echo "fleet-kills.sh: pods waited at $waiting kills only, so this tried nothing" >&2; exit 1; }
+echo "50 kills, $waiting of them while pods waited, machines on changed $switched times; no pod was placed twice, and all are placed"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! fleet_demo MACHINES SEED RUN..: the arrivals of `lop reproduce fleet` at so many machines, placed by a cluster's schedulers. A run is NAME:off or NAME:on, by
 //! whether machines without applications are switched off. Its program is `scripts/fleet-api.py place NAME`, spoken to as that one says. Prints a verdict
-//! on the last run beside the others, and a table; exits with 1 unless its decisions are those of the simulated gather.
+//! on the last run beside the others, and a table; exits with 1 unless its outcome is that of the simulated gather.
 
 use lop_simulator::fleet::{Arrival, Fleet, Outcome, Place, Policy, Scheduler, Setup};
 use serde::Deserialize;
@@ -131,9 +131,9 @@ fn print_verdict(rows: &[(String, Outcome)], same: bool) {
     );
     match same {
         true => {
-            println!("Its decisions are those of the simulator: time, energy and all counts are equal, bit by bit.")
+            println!("Its outcome is that of the simulator: time, energy and all counts are equal, bit by bit.")
         }
-        false => println!("Its decisions are not those of the simulator: see the last two rows."),
+        false => println!("Its outcome is not that of the simulator: see the last two rows."),
     }
 }
 
