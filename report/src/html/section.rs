@@ -160,7 +160,7 @@ fn legend(report: &Report, palette: &[&str]) -> String {
 fn published_key(report: &Report) -> &'static str {
     match report.published.is_empty() {
         true => "",
-        false => "<span class=\"key\"><svg width=\"14\" height=\"14\" aria-hidden=\"true\"><path d=\"M2 2l10 10m0 -10l-10 10\" stroke=\"var(--text)\" stroke-width=\"2.2\"/></svg>published</span>",
+        false => "<span class=\"key\"><svg width=\"14\" height=\"14\" aria-hidden=\"true\"><path d=\"M2 2l10 10m0 -10l-10 10\" stroke=\"var(--text)\" stroke-width=\"2.2\"/></svg>published (ratios between points, means and classes are in the table only)</span>",
     }
 }
 

@@ -22,8 +22,9 @@ and no verdict; the number of threads and the order of studies change nothing.
 
 A **range** is what comes out over the ranges of what is assumed, one assumption at a time: each study says what was varied, and where its range comes
 from. No range was chosen by looking at a figure. If a figure is missed and lies within its range, the assumption may be the cause; if it lies outside,
-the model lacks something. Every study with a prediction has ranges; `matmul-power`, whose watts are fitted, has none. Studies that no source has a figure
-about are not on this page: what they assume, and where their model ends, is in [experiments.md](experiments.md).
+the model lacks something, or an assumption counts that was not varied. Every study with a prediction has ranges; `matmul-power`, whose watts are
+fitted, has none. Studies that no source has a figure about are not on this page: what is assumed and not varied, and where models end, is in
+[experiments.md](experiments.md).
 ";
 
 /// A study's tables, and what was varied for their ranges.
