@@ -68,3 +68,11 @@ func TestBindingsUnderWay(t *testing.T) {
 		wants("when all are answered", maxBinding+1, maxBinding+1, 9)
 	})
 }
+
+// Profiles of one process share its client, so they share the bound, too.
+func TestProfilesBindTogether(t *testing.T) {
+	first, second := newCluster(t).gather, newCluster(t).gather
+	if first.binding != second.binding || cap(first.binding) != maxBinding {
+		t.Errorf("bounds of %d and %d", cap(first.binding), cap(second.binding))
+	}
+}

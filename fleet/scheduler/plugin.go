@@ -37,12 +37,15 @@ type Gather struct {
 	staleAfter time.Duration
 	now        func() time.Time
 	residents  *residents
-	binding    chan struct{} // has one for each request that is under way
+	binding    chan struct{} // bindings
 }
 
 // maxBinding is how many bindings the API server is asked for at a time. Pods are placed faster than it binds them, and what one client asks beyond some hundred
 // requests it refuses, to be asked again a second later.
 const maxBinding = 50
+
+// bindings has one for each binding that is under way, of all profiles together: they share one client.
+var bindings = make(chan struct{}, maxBinding)
 
 var (
 	_ framework.PreFilterPlugin   = &Gather{}
@@ -79,7 +82,7 @@ func newGather(args runtime.Object, handle framework.Handle) (*Gather, error) {
 	if !ok {
 		return nil, fmt.Errorf("a %T has no RunPreFilterPlugins: Gather is for kube-scheduler 1.36", handle)
 	}
-	g := &Gather{handle: handle, preFilters: others, staleAfter: given.StaleAfter.Duration, now: time.Now, binding: make(chan struct{}, maxBinding)}
+	g := &Gather{handle: handle, preFilters: others, staleAfter: given.StaleAfter.Duration, now: time.Now, binding: bindings}
 	g.residents = newResidents(&profiles{staleAfter: given.ProfileStaleAfter.Duration, now: func() time.Time { return g.now() }})
 	pods := handle.SharedInformerFactory().Core().V1().Pods().Informer()
 	_, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: g.replace, DeleteFunc: g.forget})

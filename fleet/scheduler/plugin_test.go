@@ -266,7 +266,8 @@ func TestNodesWithoutUsableDomains(t *testing.T) {
 	t.Run("a domain whose CPUs are offline", func(t *testing.T) {
 		c := newCluster(t)
 		c.add("a", "0,4")
-		c.wants(c.pod("p", "4", "0.05"), "a.1", "")
+		c.wants(c.pod("asks for nothing", "0", "0.05"), "a.1", "")
+		c.wants(c.pod("p", "3900m", "0.05"), "a.1", "")
 		c.add("b", "4")
 		c.wants(c.pod("q", "1", "0.05"), "b.0", "") // though a is in use
 	})

@@ -3,6 +3,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -30,7 +31,7 @@ func parseIntensity(text string) (gather.Intensity, error) {
 	return gather.Intensity{MPMI: uint32(mpki.MilliValue()), Measured: time.Second}, nil
 }
 
-// assumed is what a container counts with that asks for no CPU, as in kube-scheduler.
+// assumed is what a container counts with that asks for no CPU, as in kube-scheduler, and a pod that asks for 0: else a domain without CPUs would have room for it.
 var assumed = v1.ResourceList{v1.ResourceCPU: resource.MustParse("100m")}
 
 // application is what the rule sees of a pod.
@@ -41,7 +42,7 @@ func application(pod *v1.Pod, profiles *profiles) gather.Application {
 		NonMissingContainerRequests: assumed,
 	})
 	return gather.Application{
-		MilliCPU:  uint32(min(asked.Cpu().MilliValue(), math.MaxUint32)),
+		MilliCPU:  uint32(min(cmp.Or(asked.Cpu().MilliValue(), assumed.Cpu().MilliValue()), math.MaxUint32)),
 		Intensity: intensity,
 	}
 }

@@ -65,7 +65,8 @@ func TestWhatPodsAskFor(t *testing.T) {
 	}{
 		{"all containers", v1.PodSpec{Containers: []v1.Container{asks("1"), asks("500m")}}, 1500},
 		{"nothing", v1.PodSpec{Containers: []v1.Container{asks("")}}, 100},
-		{"nothing, in so many words", v1.PodSpec{Containers: []v1.Container{asks("0")}}, 0},
+		{"nothing, in so many words", v1.PodSpec{Containers: []v1.Container{asks("0")}}, 100},
+		{"nothing for one of its containers", v1.PodSpec{Containers: []v1.Container{asks("0"), asks("1m")}}, 1},
 		{"more while it begins", v1.PodSpec{InitContainers: []v1.Container{asks("3")}, Containers: []v1.Container{asks("1")}}, 3000},
 		{"a sidecar", v1.PodSpec{InitContainers: []v1.Container{sidecar}, Containers: []v1.Container{asks("1")}}, 1200},
 		{"overhead", v1.PodSpec{Containers: []v1.Container{asks("1")}, Overhead: v1.ResourceList{v1.ResourceCPU: resource.MustParse("250m")}}, 1250},
