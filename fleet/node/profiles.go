@@ -211,10 +211,10 @@ func containers(pods []*v1.Pod) (found []container) {
 			continue
 		}
 		images := map[string]string{}
-		for _, c := range append(pod.Spec.InitContainers, pod.Spec.Containers...) {
+		for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 			images[c.Name] = c.Image
 		}
-		for _, status := range append(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses...) {
+		for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 			if _, id, is := strings.Cut(status.ContainerID, "://"); is && id != "" && status.State.Running != nil {
 				found = append(found, container{pod, images[status.Name], id})
 			}
