@@ -20,7 +20,7 @@ type Config struct {
 	IdleFor time.Duration `yaml:"idleFor"`
 	// Settle is how long it stays cordoned before the machine is switched off: whoever chose the node before may still bind pods.
 	Settle time.Duration `yaml:"settle"`
-	// MinOff is how long a machine stays off at least. It has to be shut down by then.
+	// MinOff is how long a machine stays off at least. It has to be shut down by then, and its node not ready: one that still publishes counts as on.
 	MinOff time.Duration `yaml:"minOff"`
 	// WakeWithin is how long a machine may take to be ready and to publish, before pods wait for others.
 	WakeWithin time.Duration `yaml:"wakeWithin"`
