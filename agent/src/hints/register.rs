@@ -256,6 +256,22 @@ mod tests {
         assert_eq!(&read, b"mine");
     }
 
+    /// LOP_ASKS: how often; a million in soak.
+    #[test]
+    fn who_asks_and_asks_has_one_page() {
+        let asks = std::env::var("LOP_ASKS").map_or(1000, |asks| asks.parse().unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let register = Register::open(folder.path()).unwrap();
+        for _ in 0..asks {
+            let connection = UnixStream::connect(folder.path().join("socket")).unwrap();
+            assert!(receive(&connection).is_some());
+        }
+        assert_eq!(
+            register.pages().keys().copied().collect::<Vec<_>>(),
+            [std::process::id()]
+        );
+    }
+
     #[test]
     fn only_processes_of_the_same_user_that_can_be_named_are_admitted() {
         let peer = |pid, uid| libc::ucred { pid, uid, gid: 0 };
