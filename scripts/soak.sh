@@ -71,7 +71,6 @@ stage 'fleet demo' scripts/fleet-demo.sh
 stage 'fleet rate' scripts/fleet-rate.sh
 stage_of_build 'every cell' cargo test --locked -p lop-simulator --test every_cell
 stage_of_build 'reader' cargo test --workspace --locked --test soak -- --nocapture
-stage_of_build 'openmp' cargo test --locked -p lop-agent --test hints -- --ignored
 stage_of_build 'kills' env LOP_KILLS=1000 LOP_ASKS=1000000 cargo test --workspace --locked --lib --test cli -- killed asks_and_asks
 stage_of_build 'agreement' scripts/agreement-check.sh --all
 stage_of_build 'pages' pages

@@ -117,6 +117,7 @@ impl Enforcer {
             let Ok(found) = world.affinity(thread.tid) else { return };
             self.meet(thread, found, hint);
         }
+        self.note_choice(world, thread.tid);
         let Some(known) = self.known.get_mut(&thread.tid) else {
             return;
         };
@@ -151,6 +152,24 @@ impl Enforcer {
         self.known.insert(thread.tid, known);
     }
 
+    /// A choice may stand for a moment only: libomp binds its first thread to each CPU in turn to read the topology. So who has one is asked at each look.
+    fn note_choice(&mut self, world: &mut dyn World, tid: u32) {
+        let Some(known) = self.known.get(&tid).filter(|known| known.allowed != self.home) else {
+            return;
+        };
+        match world.affinity(tid) {
+            Ok(found) if found != known.given => self.chose(tid, found),
+            _ => {}
+        }
+    }
+
+    fn chose(&mut self, tid: u32, found: Cpus) {
+        let Some(known) = self.known.get_mut(&tid) else { return };
+        (known.allowed, known.given, known.runnable) = (found, found, false);
+        let length = known.hint.length;
+        self.shadow.add_anew(tid, &found, length);
+    }
+
     fn give_all(&mut self, world: &mut dyn World) -> io::Result<()> {
         let tids: Vec<u32> = self.known.keys().copied().collect();
         for tid in tids {
@@ -165,24 +184,20 @@ impl Enforcer {
 
     /// A thread that set its own affinity meanwhile keeps its choice. A thread that is gone is forgotten at the next look.
     fn give(&mut self, world: &mut dyn World, tid: u32, wanted: Cpus) -> io::Result<()> {
-        let Some(known) = self.known.get_mut(&tid) else {
+        let Some(known) = self.known.get(&tid) else {
             return Ok(());
         };
         let Ok(found) = world.affinity(tid) else { return Ok(()) };
         if found != known.given && !self.given.contains(&found) {
-            known.allowed = found;
-            known.given = found;
-            known.runnable = false;
-            let length = known.hint.length;
-            self.shadow.add_anew(tid, &found, length);
+            self.chose(tid, found);
             return Ok(());
         }
         if self.given.insert(wanted) {
             world.note_set(&wanted)?;
         }
-        known.given = wanted;
         if world.set_affinity(tid, &wanted).is_ok() {
             self.changes += 1;
+            self.known.entry(tid).and_modify(|known| known.given = wanted);
         }
         Ok(())
     }

@@ -329,9 +329,7 @@ fn the_high_set_has_the_declared_parallelism() {
 
 /// The worker spins, so without the tool it has the fast CPU in turn with the thread that it waits for. That the first thread is SEQUENTIAL or that the
 /// other is SPINNING would suffice for the rest: hints/tests/openmp.rs shows which the tool says.
-/// In soak: beside other work on the machine both threads yield, get little time, and the one that waits may keep all CPUs for minutes.
 #[test]
-#[ignore = "needs a machine without other work: make soak"]
 fn an_openmp_program_is_on_the_fast_cpu_between_its_regions() {
     let machine = Machine::of_two_kinds();
     let [fast, slow] = [machine.only(0), machine.only(1)];

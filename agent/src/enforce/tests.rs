@@ -193,6 +193,30 @@ fn what_a_thread_chose_for_itself_is_kept_and_what_it_inherited_is_not() {
     );
 }
 
+/// The runtime of an OpenMP program binds its first thread to each CPU in turn, then sets what it found. If the agent meets the thread meanwhile, it is
+/// in turn on the fast CPU nevertheless.
+#[test]
+fn a_choice_that_was_for_a_moment_is_none() {
+    let mut world = Fake::default();
+    let mut enforcer = enforcer(Named::Phase, [1000, 500]);
+    let both: Cpus = (0..2).collect();
+    let slow = std::iter::once(1).collect();
+    enforcer.home = both;
+    world.threads.insert(10, (1, true, slow, Hint::default()));
+    world.later(&mut enforcer, 1);
+    assert_eq!(world.of(10), "1");
+    world.threads.get_mut(&10).unwrap().2 = both;
+    world.threads.insert(11, (1, true, both, Hint::default()));
+    let mut had_fast = BTreeSet::new();
+    for _ in 0..300 {
+        world.later(&mut enforcer, 10);
+        had_fast.extend([10, 11].into_iter().filter(|&tid| world.of(tid) == "0"));
+    }
+    assert_eq!(had_fast, [10, 11].into());
+    enforcer.restore(&mut world);
+    assert_eq!((world.of(10), world.of(11)), ("0-1".into(), "0-1".into()));
+}
+
 #[test]
 fn the_longest_thread_has_the_fast_cpu_and_others_the_rest() {
     let mut world = Fake::default();
