@@ -127,17 +127,21 @@ lop_rule void lop_wait_at_claimed(struct lop_sched *s, struct lop_world *world, 
 
 /*
  * A task was given a CPU: it waits in the queue of that CPU alone, which is kicked if idle and preempted if busy.
- * False: that CPU can no longer be used, or was given to another task before.
+ * False: that CPU can no longer be used, or was given to another task before. The claim ends once the task waits there:
+ * otherwise another one could find the CPU neither claimed nor given, and come, too.
  */
 lop_rule bool lop_deliver(struct lop_sched *s, struct lop_world *world, struct lop_task *t, const struct lop_group *group)
 {
 	u32 cpu = lop_cpu_index(t->given - 1);
+	bool goes = lop_cpus_has(&s->online, cpu) && (!t->restricted || lop_cpus_has(&t->allowed, cpu)) && !lop_cpus_has(&s->queues.given, cpu);
 	t->given = 0;
+	if (goes) {
+		lop_clamp_vtime(s, t, group, lop_cpu_queue(cpu));
+		lop_wait_at(s, world, t, cpu);
+	}
 	lop_cpus_take(&s->fast.claimed, cpu);
-	if (!lop_cpus_has(&s->online, cpu) || (t->restricted && !lop_cpus_has(&t->allowed, cpu)) || lop_cpus_has(&s->queues.given, cpu))
+	if (!goes)
 		return false;
-	lop_clamp_vtime(s, t, group, lop_cpu_queue(cpu));
-	lop_wait_at(s, world, t, cpu);
 	if (lop_cpus_has(&s->idle, cpu))
 		lop_env_kick(world, cpu);
 	else
