@@ -237,26 +237,46 @@ lop_rule enum lop_next lop_dispatch(struct lop_sched *s, struct lop_world *world
 	return LOP_NEXT_NONE;
 }
 
-/* The task starts to run: the clock and the front of its queue follow its virtual time. */
-lop_rule void lop_running(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u64 now_ns)
+/*
+ * If no task waits for the CPU, the credit of the one that runs there is a slice at most: later tasks need not make up for
+ * what others got before. This holds when it starts, as one may come before it stops, and when it stops. Where several CPUs
+ * serve a queue, only the task that starts or stops meanwhile is bounded.
+ * On a CPU that is apart it owes nothing either. No task lost that time, and by its start tag the clock would
+ * run as if all had had as much: they would have caught up with whoever is ahead of them (preempt.h), and sleep would earn
+ * them nothing. What it does not pay works off the debt of those that sleep meanwhile: lop_work_off().
+ *     clock - slice_max <= vtime, and where the CPU is apart vtime <= clock
+ */
+lop_subprog bool lop_bound_lag(struct lop_sched *s lop_nonnull, struct lop_task *t lop_nonnull, u32 cpu)
+{
+	u64 clock_ns = s->queues.clock_ns;
+	u64 bound_ns = lop_later(t->vtime_ns, clock_ns - s->config.slice_max_ns);
+	if (lop_is_apart(s, cpu))
+		bound_ns = lop_earlier(bound_ns, clock_ns);
+	if (bound_ns == t->vtime_ns || lop_any_work(s, cpu))
+		return false;
+	if (lop_before(bound_ns, t->vtime_ns))
+		s->queues.forgiven_ns.ns[lop_cpu_index(cpu)] += t->vtime_ns - bound_ns;
+	t->vtime_ns = bound_ns;
+	return true;
+}
+
+/* The task starts to run on `cpu`: the clock and the front of its queue follow its virtual time. */
+lop_rule void lop_running(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 cpu, u64 now_ns)
 {
 	lop_forgive_overdue(s, t, now_ns);
 	lop_clock_follows(s, t);
 	if (lop_wants_domain(s, t))
 		lop_unanchor(s, t);
-	if (t->queue == LOP_NONE)
-		return;
-	lop_queue_advance(s, (u32)t->queue, t->vtime_ns);
+	if (t->queue != LOP_NONE)
+		lop_queue_advance(s, (u32)t->queue, t->vtime_ns);
 	lop_queue_leave(s, world, t);
+	lop_bound_lag(s, t, lop_cpu_index(cpu));
 }
 
 /* Takes a waiting task from its queue, to be queued again (its affinity or weight changes) or to block. */
 lop_rule void lop_dequeue(struct lop_sched *s, struct lop_world *world, struct lop_task *t) { lop_queue_leave(s, world, t); }
 
-/*
- * The task stops running on `cpu` after `ran_ns`, or goes on: it pays by weight. If no task waits for the CPU, its
- * credit is a slice at most: later tasks need not make up for what others got before.
- */
+/* The task stops running on `cpu` after `ran_ns`, or goes on: it pays by weight. */
 lop_rule void lop_stopping(struct lop_sched *s, struct lop_world *world, struct lop_task *t, const struct lop_group *group, u32 cpu,
 			   u64 ran_ns)
 {
@@ -268,8 +288,9 @@ lop_rule void lop_stopping(struct lop_sched *s, struct lop_world *world, struct 
 		lop_step_down(s, world, cpu);
 	lop_note_shared(s, t, cpu);
 	t->vtime_ns += lop_charge_ns(charged_ns, lop_weight_until_1024(s, t, group, now_ns, ran_ns));
-	if (lop_before(t->vtime_ns + s->config.slice_max_ns, s->queues.clock_ns) && !lop_any_work(s, cpu))
-		t->vtime_ns = s->queues.clock_ns - s->config.slice_max_ns;
+	lop_bound_lag(s, t, cpu);
+	t->owes_at = lop_is_apart(s, cpu) ? lop_cpu_index(cpu) + 1 : 0;
+	t->forgiven_ns = s->queues.forgiven_ns.ns[lop_cpu_index(cpu)];
 	if (lop_has_rank(s))
 		t->ahead = lop_is_ahead(s, world, t, cpu);
 }

@@ -240,7 +240,7 @@ impl Policy {
     pub fn running(&mut self, task: &mut Task, app: &mut App, cpu: u32) {
         let (policy, now_ns) = (self.handle(), self.answers.now_ns);
         unsafe {
-            policy.running(&mut self.answers, task, now_ns);
+            policy.running(&mut self.answers, task, cpu, now_ns);
             policy.started(&mut self.answers, task, app, cpu, now_ns);
         }
     }

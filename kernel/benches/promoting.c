@@ -74,7 +74,7 @@ static u64 wake(u32 task)
 	if (!place.claimed)
 		exit(2);
 	lop_cpu_idle(&sched, &world, (u32)place.cpu, false, now_ns);
-	lop_running(&sched, &world, &tasks[task], now_ns);
+	lop_running(&sched, &world, &tasks[task], (u32)place.cpu, now_ns);
 	now_ns += 1000;
 	return took_ns;
 }

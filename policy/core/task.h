@@ -30,6 +30,8 @@ struct lop_paced {
 
 struct lop_task {
 	u64 vtime_ns;
+	u32 owes_at;                       /* 1 + the CPU where it stopped last, if that was apart; 0: none */
+	u64 forgiven_ns;                   /* lop_queues.forgiven_ns of that CPU then */
 	u64 queued_at_ns;                  /* when it began to wait in `queue` */
 	u32 weight;                        /* from nice; 1024 by default (weight.h) */
 	u32 nr_allowed;

@@ -20,7 +20,10 @@ lop_rule bool lop_waits_on_list(const struct lop_sched *s, const struct lop_task
 	       lop_set_of(s, lop_cpu_index(t->listed - 1)) == lop_usable_set(s, t);
 }
 
-/* Before a wakeup: the others have caught up meanwhile if one of them started no further behind. */
+/*
+ * Before a wakeup: the others have caught up meanwhile if one of them started no further behind. The mark needs no other
+ * end: it is asked anew whenever the task stops.
+ */
 lop_rule void lop_note_caught_up(const struct lop_sched *s, struct lop_task *t) { t->ahead &= lop_before(s->queues.clock_ns, t->vtime_ns); }
 
 /* The preempted CPU; the woken task moves up from there. LOP_NONE: all running tasks may stay. */

@@ -45,6 +45,20 @@ lop_rule void lop_clamp_lag(const struct lop_sched *s, struct lop_task *t, const
 }
 
 /*
+ * While a task sleeps the clock works off its debt. The clock need not move while another task is alone on a CPU that is
+ * apart. So what that one did not pay counts instead, if the sleeper stopped there.
+ *     vtime = max(clock, vtime - forgiven while it slept), if that was beyond the clock
+ */
+lop_rule void lop_work_off(const struct lop_sched *s, struct lop_task *t)
+{
+	u64 clock_ns = s->queues.clock_ns;
+	u32 at = t->owes_at;
+	t->owes_at = 0;
+	if (at && lop_before(clock_ns, t->vtime_ns))
+		t->vtime_ns -= lop_min(s->queues.forgiven_ns.ns[lop_cpu_index(at - 1)] - t->forgiven_ns, t->vtime_ns - clock_ns);
+}
+
+/*
  * Bounded lag: sleep earns a task one slice at most, and it owes at most a slice and what a slice costs it.
  *     clock - slice_max <= vtime <= clock + slice_max + slice_max * 1024 / w
  * A new task (vtime 0) starts behind the waiting tasks, by what the shortest slice costs. With the credit of sleepers,
@@ -53,8 +67,11 @@ lop_rule void lop_clamp_lag(const struct lop_sched *s, struct lop_task *t, const
  */
 lop_rule void lop_clamp_at_wakeup(const struct lop_sched *s, struct lop_task *t, const struct lop_group *group)
 {
-	if (!t->vtime_ns)
+	if (!t->vtime_ns) {
+		t->owes_at = 0;
 		t->vtime_ns = s->queues.clock_ns + lop_charge_ns(s->config.slice_min_ns, lop_weight_1024(s, t, group));
+	}
+	lop_work_off(s, t);
 	lop_clamp_lag(s, t, group, s->queues.clock_ns, s->config.slice_max_ns);
 }
 

@@ -268,9 +268,9 @@ impl PolicyHandle {
         unsafe { ffi::lop_goes_on(self.0, Call::new(env).world(), &**task, cpu) }
     }
     /// # Safety
-    /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
-    pub unsafe fn running(self, env: &mut dyn Env, task: *mut Task, now_ns: u64) {
-        ffi::lop_running(self.0, Call::new(env).world(), task.cast(), now_ns)
+    /// The pointer is valid and nothing else uses what it points to meanwhile.
+    pub unsafe fn running(self, env: &mut dyn Env, task: *mut Task, cpu: u32, now_ns: u64) {
+        ffi::lop_running(self.0, Call::new(env).world(), task.cast(), cpu, now_ns)
     }
     /// Takes a waiting task out of its queue, to be queued again.
     /// # Safety

@@ -357,7 +357,7 @@ static __always_inline void started(struct lop_world *c, struct task_struct *p, 
 	bool locked = log_begin();
 	t->task.speedup_permille = clamp_speedup(p, t);
 	tell(LOP_RECORD_STARTED, c->now_ns, (u64)p, cpu, t->task.speedup_permille);
-	lop_running(&lopsided, c, &t->task, c->now_ns);
+	lop_running(&lopsided, c, &t->task, (u32)cpu, c->now_ns);
 	lop_started(&lopsided, c, &t->task, app_of(t), (u32)cpu, c->now_ns);
 	log_end(locked);
 	read_hint(c, p, t);

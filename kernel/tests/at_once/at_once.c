@@ -149,7 +149,7 @@ static void look_for_work(struct cpu *c)
 		return;
 	}
 	lop_cpu_idle(&sched, &c->world, c->number, false, now());
-	lop_running(&sched, &c->world, &tasks[c->runs], now());
+	lop_running(&sched, &c->world, &tasks[c->runs], c->number, now());
 	lop_started(&sched, &c->world, &tasks[c->runs], &app, c->number, now());
 }
 

@@ -69,7 +69,7 @@ int main(void)
 	wake(&tasks[0]);
 	timer_at_ns = kicked = 0;
 	watched = true;
-	lop_running(&sched, &world, &tasks[0], now_ns);
+	lop_running(&sched, &world, &tasks[0], 0, now_ns);
 	expect("the queue was empty for a moment", !watched);
 	expect("the queue has the other task", lop_queue_waits(&sched, lop_domain_queue(&sched, 0, LOP_HIGH)));
 	expect("the timer is armed to look at once", timer_at_ns == now_ns);

@@ -59,7 +59,7 @@ static void wake_run_sleep(struct lop_task *t, bool waits)
 		takes = false;
 	}
 	lop_cpu_idle(&sched, &world, cpu, false, now_ns);
-	lop_running(&sched, &world, t, now_ns);
+	lop_running(&sched, &world, t, cpu, now_ns);
 	now_ns += LOP_MS_NS;
 	lop_stopping(&sched, &world, t, NULL, cpu, LOP_MS_NS);
 	lop_block(&sched, &world, t, NULL, NULL, now_ns);

@@ -377,7 +377,7 @@ impl Bench {
         self.came_ns[cpu] = now_ns;
         let (task, app, _) = self.pointers(id);
         unsafe {
-            self.policy.running(&mut self.world, task, now_ns);
+            self.policy.running(&mut self.world, task, cpu as u32, now_ns);
             self.policy.started(&mut self.world, task, app, cpu as u32, now_ns);
         }
     }
@@ -476,7 +476,7 @@ impl Bench {
     /// Moves the policy's virtual time up to that of this task.
     pub fn policy_clock_to(&mut self, id: usize) {
         let now_ns = self.world.now_ns;
-        unsafe { self.policy.running(&mut self.world, &mut self.tasks[id], now_ns) };
+        unsafe { self.policy.running(&mut self.world, &mut self.tasks[id], 0, now_ns) };
     }
     /// As in the kernel: the running task is charged, and goes on if no waiting task is further behind. Otherwise
     /// another one is picked while the running task is in no queue, and only then is that one queued. Returns the task

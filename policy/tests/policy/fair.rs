@@ -262,7 +262,7 @@ fn lag_is_bounded_on_both_sides_at_a_wakeup() {
         let mut bench = one_cpu();
         let ahead = bench.task();
         bench.tasks[ahead].vtime_ns = 1000 * MS;
-        unsafe { bench.policy.running(&mut bench.world, &mut bench.tasks[ahead], 0) };
+        unsafe { bench.policy.running(&mut bench.world, &mut bench.tasks[ahead], 0, 0) };
         assert_eq!(bench.policy.queues.clock_ns, 1000 * MS);
         let task = bench.task();
         bench.tasks[task].weight = weight;

@@ -3,7 +3,7 @@
 
 use crate::bench::{config, domains_of_two, flat, siblings, Asked, Bench, HOLD, MS};
 use crate::phase::MIGRATION;
-use lop_policy::{rules, Config, CpuPlace, Reserve, Set, Sizing};
+use lop_policy::{rules, weight_of_nice, Config, CpuPlace, Reserve, Set, Sizing, WEIGHT_DEFAULT};
 
 /// Of eight CPUs the first four are isolated; otherwise the lowest number of equals would join.
 const ISOLATED: [usize; 4] = [0, 1, 2, 3];
@@ -209,4 +209,193 @@ fn one_that_comes_back_online_is_still_isolated() {
     bench.online(0);
     let inside = bench.policy;
     assert_eq!((inside.open.cpus(), inside.nr_open), (vec![4, 5, 6, 7], 4));
+}
+
+/// Two tasks compute on CPU 1, and a third runs there for 1 ms and sleeps for 5. It has less than its share, so it goes next at each wakeup, however far
+/// the one that is alone on CPU 0 has come meanwhile.
+#[test]
+fn who_runs_alone_there_costs_sleepers_elsewhere_no_credit() {
+    let mut bench = Bench::isolating(&[0], 2, config(), flat);
+    let bound = bench.pinned([0]);
+    bench.wake(bound);
+    let sleeper = bench.task();
+    bench.wake(sleeper);
+    bench.run_and_block(1, MS);
+    let compute = bench.tasks(2);
+    bench.wake_all(&compute);
+    for n in 0..50 {
+        bench.pass(5 * MS);
+        bench.run_on(0, 5 * MS);
+        bench.wake(sleeper);
+        bench.run_and_preempt(1, 5 * MS);
+        assert_eq!(bench.running[1], Some(sleeper), "wakeup {n}");
+        bench.pass(MS);
+        bench.run_and_block(1, MS);
+    }
+}
+
+/// One was alone there for 1 s. Then another one comes, and each has half of the CPU: neither makes up for what the first had before.
+#[test]
+fn who_was_alone_there_shares_it_with_who_comes_later() {
+    let mut bench = Bench::isolating(&[0], 2, config(), flat);
+    let (first, later) = (bench.pinned([0]), bench.pinned([0]));
+    bench.wake(first);
+    for _ in 0..200 {
+        bench.pass(5 * MS);
+        bench.run_on(0, 5 * MS);
+    }
+    bench.wake(later);
+    let mut had = [0, 0];
+    for _ in 0..20 {
+        bench.pass(5 * MS);
+        had[usize::from(bench.run_on(0, 5 * MS) == later)] += 1;
+    }
+    assert!(had[0] >= 9 && had[1] >= 9, "{had:?} slices");
+}
+
+/// Two tasks share CPU 1 for a second, while another one has CPU 0 for itself. From then on one of the two sleeps for a ms after each
+/// slice. While it sleeps nobody waits, so the other one has nothing to make up for when it comes back: each has every second slice.
+fn who_sleeps_for_a_moment_has_its_turn(mut bench: Bench) {
+    let alone = bench.pinned([0]);
+    let (computes, sleeps) = (bench.pinned([1]), bench.pinned([1]));
+    bench.wake_all(&[alone, computes, sleeps]);
+    let slice = |bench: &mut Bench| {
+        bench.pass(5 * MS);
+        bench.run_on(0, 5 * MS);
+    };
+    for _ in 0..200 {
+        slice(&mut bench);
+        bench.run_on(1, 5 * MS);
+    }
+    let mut had = 0;
+    for _ in 0..100 {
+        slice(&mut bench);
+        if bench.running[1] != Some(sleeps) {
+            bench.run_on(1, 5 * MS);
+            continue;
+        }
+        had += 1;
+        bench.run_and_block(1, 5 * MS);
+        bench.pass(MS);
+        bench.wake(sleeps);
+    }
+    assert!((48..=52).contains(&had), "{had} slices of 100");
+}
+
+#[test]
+fn who_sleeps_for_a_moment_on_a_crowded_cpu_has_its_turn() {
+    who_sleeps_for_a_moment_has_its_turn(Bench::flat(2));
+    who_sleeps_for_a_moment_has_its_turn(Bench::isolating(&[0, 1], 3, config(), flat));
+}
+
+/// A light task runs there for a slice and sleeps for a second, in which another one is alone. It pays for the slice meanwhile, and waits for one slice when it
+/// wakes.
+#[test]
+fn who_sleeps_there_works_off_its_debt() {
+    for (nice, other) in [(10, 0), (19, 0), (0, -20)] {
+        let mut bench = Bench::isolating(&[0], 2, config(), flat);
+        let (computes, sleeper) = (bench.pinned([0]), bench.pinned([0]));
+        bench.tasks[sleeper].weight = weight_of_nice(nice);
+        bench.tasks[computes].weight = weight_of_nice(other);
+        bench.wake(sleeper);
+        bench.run_and_block(0, 5 * MS);
+        bench.wake(computes);
+        for n in 0..5 {
+            for _ in 0..200 {
+                bench.pass(5 * MS);
+                assert_eq!(bench.run_on(0, 5 * MS), computes);
+            }
+            bench.wake(sleeper);
+            bench.pass(5 * MS);
+            bench.run_on(0, 5 * MS);
+            assert_eq!(
+                bench.running[0],
+                Some(sleeper),
+                "nice {nice} beside {other}, wakeup {n}"
+            );
+            bench.pass(5 * MS);
+            bench.run_and_block(0, 5 * MS);
+        }
+    }
+}
+
+/// A light task that computes there beside another one, which was alone before, sleeps for a moment after each slice: it still pays for what it had.
+#[test]
+fn who_sleeps_there_for_a_moment_owes_what_it_had() {
+    let mut bench = Bench::isolating(&[0], 2, config(), flat);
+    let (computes, light) = (bench.pinned([0]), bench.pinned([0]));
+    bench.tasks[light].weight = weight_of_nice(19);
+    bench.wake(light);
+    bench.run_and_block(0, MS);
+    bench.wake(computes);
+    let mut had = 0;
+    for n in 0..1000 {
+        bench.pass(5 * MS);
+        if n == 10 {
+            assert!(bench.policy.queues.forgiven_ns.ns[0] > 0);
+            bench.wake(light);
+        }
+        if bench.running[0] != Some(light) {
+            bench.run_on(0, 5 * MS);
+            continue;
+        }
+        had += 1;
+        bench.run_and_block(0, 5 * MS);
+        bench.pass(MS / 1000);
+        bench.wake(light);
+    }
+    assert!((1..=20).contains(&had), "{had} slices of 1000, 15 by weight");
+}
+
+/// A task ran alone there for 1 s, and may run elsewhere from then on, where two others compute: it is at the clock, whether it sleeps in between or not.
+#[test]
+fn who_was_alone_there_owes_nothing() {
+    for sleeps in [false, true] {
+        let mut bench = Bench::isolating(&[0], 2, config(), flat);
+        let compute = bench.tasks(2);
+        bench.wake_all(&compute);
+        let id = bench.pinned([0]);
+        bench.wake(id);
+        for _ in 0..200 {
+            bench.pass(5 * MS);
+            bench.run_on(0, 5 * MS);
+        }
+        bench.set_allowed(id, 0..2);
+        if sleeps {
+            bench.run_and_block(0, MS);
+            bench.wake(id);
+        } else {
+            bench.run_and_preempt(0, MS);
+        }
+        assert_eq!(
+            (bench.tasks[id].vtime_ns, bench.cpu_of(id)),
+            (bench.policy.queues.clock_ns, None),
+            "{sleeps}"
+        );
+    }
+}
+
+/// Two tasks compute on CPU 1, or one, and a third runs there for 1 ms and sleeps for 5: it goes next at each wakeup, and so it does if another one has CPU 0,
+/// isolated as well, for itself.
+#[test]
+fn who_is_alone_on_one_costs_sleepers_on_another_no_credit() {
+    for (weight, nr) in [(WEIGHT_DEFAULT, 2), (weight_of_nice(19), 1)] {
+        let mut bench = Bench::isolating(&[0, 1], 3, config(), flat);
+        let (alone, sleeper) = (bench.pinned([0]), bench.pinned([1]));
+        bench.tasks[alone].weight = weight;
+        let compute: Vec<usize> = (0..nr).map(|_| bench.pinned([1])).collect();
+        bench.wake(sleeper);
+        bench.run_and_block(1, MS / 10);
+        bench.wake(alone);
+        bench.wake_all(&compute);
+        for n in 0..50 {
+            bench.pass(5 * MS);
+            bench.run_on(0, 5 * MS);
+            bench.wake(sleeper);
+            bench.run_and_preempt(1, 5 * MS);
+            assert_eq!(bench.running[1], Some(sleeper), "weight {weight}, wakeup {n}");
+            bench.pass(MS);
+            bench.run_and_block(1, MS);
+        }
+    }
 }

@@ -2,9 +2,10 @@
 //! A program that lies in every field beside an honest one. All its threads say that they are awaited, hold a lock and have most work left, and it says
 //! that one thread of it runs. Each sleeps for a moment after each ms, so that it is woken, and takes a CPU.
 
-use crate::bench::{Bench, MS};
-use crate::phase::asymmetric;
-use lop_policy::{hint_flags, rules};
+use crate::bench::{config, flat, Bench, MS};
+use crate::pace::{clock_wakes, cycle, points, two_kinds};
+use crate::phase::{asymmetric, MIGRATION};
+use lop_policy::{hint_flags, rules, Config, Sizing};
 
 const HONEST: u32 = 1000;
 const SECONDS: usize = 4;
@@ -109,4 +110,87 @@ fn who_lies_in_every_field_has_no_more_than_its_share() {
             }
         }
     }
+}
+
+/// Two CPUs are for five threads and an awaited one, which share them; another one is busy with work of its own.
+fn sharing_two() -> Config {
+    Config {
+        rules: rules::PHASES,
+        migration_ns: MIGRATION,
+        grace_ns: 10 * MS,
+        sizing: Sizing::Fixed,
+        fixed_size: 2,
+        spare: 0,
+        ..config()
+    }
+}
+
+/// CPU 0 is isolated, and a task is bound there. It gets on three times as fast as each of the six.
+fn beside_a_bound_one() -> Bench {
+    let mut bench = Bench::isolating(&[0], 3, sharing_two(), flat);
+    let bound = bench.pinned([0]);
+    bench.wake(bound);
+    bench
+}
+
+/// A task that needs 8 of 10 ms on a slow CPU, its home.
+fn beside_a_paced_one() -> (Bench, usize) {
+    let mut bench = Bench::new(4, sharing_two().with_ladder(&points()), two_kinds);
+    let paced = bench.task();
+    (0..12).for_each(|_| _ = cycle(&mut bench, paced, 1_600_000, 10 * MS));
+    (bench, paced)
+}
+
+/// 5 ms of the two CPUs: who ran leaves, and the awaited thread sleeps for a moment. How long that one ran.
+fn slice(bench: &mut Bench, cpus: [usize; 2], liar: usize) -> u64 {
+    let at = bench.cpu_of(liar);
+    for cpu in cpus.into_iter().filter(|&cpu| Some(cpu) != at) {
+        bench.run_and_preempt(cpu, 5 * MS);
+    }
+    let Some(cpu) = at else { return 0 };
+    bench.run_and_block(cpu, 5 * MS);
+    bench.wake(liar);
+    5
+}
+
+fn liar_beside_five(bench: &mut Bench) -> usize {
+    threads(bench, 5, HONEST, 5);
+    threads(bench, 1, HONEST, 1)[0]
+}
+
+/// That nobody waits for the CPU of the other task lets nobody catch up: the awaited thread has a third of a second, and at most two slices of 5 ms more.
+fn has_its_share(had_ms: u64) {
+    assert!((1000 / 3 - 10..=1000 / 3 + 10).contains(&had_ms), "{had_ms} ms");
+}
+
+#[test]
+fn who_runs_alone_on_an_isolated_cpu_lets_nobody_catch_up() {
+    let mut bench = beside_a_bound_one();
+    let liar = liar_beside_five(&mut bench);
+    let mut had_ms = 0;
+    for _ in 0..200 {
+        bench.pass(5 * MS);
+        bench.run_on(0, 5 * MS);
+        had_ms += slice(&mut bench, [1, 2], liar);
+    }
+    has_its_share(had_ms);
+}
+
+#[test]
+fn who_is_paced_lets_nobody_catch_up() {
+    let (mut bench, paced) = beside_a_paced_one();
+    let liar = liar_beside_five(&mut bench);
+    let mut had_ms = 0;
+    for _ in 0..100 {
+        clock_wakes(&mut bench, paced);
+        bench.pass(5 * MS);
+        let home = bench.cpu_of(paced).expect("it has its home for itself");
+        bench.run_on(home, 5 * MS);
+        had_ms += slice(&mut bench, [0, 1], liar);
+        bench.pass(3 * MS);
+        bench.run_and_block(home, 3 * MS);
+        bench.pass(2 * MS);
+        had_ms += slice(&mut bench, [0, 1], liar);
+    }
+    has_its_share(had_ms);
 }

@@ -313,7 +313,7 @@ impl Scheduler for Policy {
 
     fn running(world: &mut World<'_, Self>, id: u32, cpu: usize) {
         let call = world.call(id);
-        unsafe { call.handle.running(world, call.task, call.now_ns) };
+        unsafe { call.handle.running(world, call.task, cpu as u32, call.now_ns) };
         if let Some(call) = world.ranking_call(id) {
             unsafe { (call.handle).started(world, call.task, call.app, cpu as u32, call.now_ns) };
         }

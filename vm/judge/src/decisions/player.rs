@@ -214,7 +214,7 @@ impl Player {
                 Kind::Dequeue => policy.dequeue(world, task),
                 Kind::Started => {
                     (*task).policy().speedup_permille = value;
-                    policy.running(world, task, at_ns);
+                    policy.running(world, task, cpu_of(record)?, at_ns);
                     policy.started(world, task, app, cpu_of(record)?, at_ns);
                 }
                 Kind::Ran => policy.stopping(world, task, no_group, cpu_of(record)?, value.into()),
