@@ -554,7 +554,7 @@ verifier_takes_it() {
   done
   expect 'the verifier takes lists and rules whose decisions are logged, for 512 CPUs' loads_with_log --policy longest-first --cpu-words 8
   expect 'the verifier takes all rules whose decisions are logged' loads_with_log --policy auto --reserve asked
-  expect 'the verifier takes all rules whose decisions are logged, for 512 CPUs' loads_with_log --policy auto --reserve asked --cpu-words 8
+  expect 'the verifier takes all rules whose decisions are logged, for 512 CPUs' counts_as 8 logged --policy auto --reserve asked --log-decisions /tmp/decisions.log
   expect 'no warning of the kernel' kernel_is_well
   cat /tmp/counts
 }
