@@ -113,11 +113,12 @@ impl Enforcer {
     fn note_thread(&mut self, world: &mut dyn World, thread: &Seen) {
         let said = world.hint(thread.tid);
         let hint = with(said.unwrap_or_default(), world.said_of(thread.tid));
-        if !self.known.contains_key(&thread.tid) {
+        if self.known.contains_key(&thread.tid) {
+            self.note_choice(world, thread.tid);
+        } else {
             let Ok(found) = world.affinity(thread.tid) else { return };
             self.meet(thread, found, hint);
         }
-        self.note_choice(world, thread.tid);
         let Some(known) = self.known.get_mut(&thread.tid) else {
             return;
         };
@@ -184,7 +185,7 @@ impl Enforcer {
 
     /// A thread that set its own affinity meanwhile keeps its choice. A thread that is gone is forgotten at the next look.
     fn give(&mut self, world: &mut dyn World, tid: u32, wanted: Cpus) -> io::Result<()> {
-        let Some(known) = self.known.get(&tid) else {
+        let Some(known) = self.known.get_mut(&tid) else {
             return Ok(());
         };
         let Ok(found) = world.affinity(tid) else { return Ok(()) };
@@ -197,7 +198,7 @@ impl Enforcer {
         }
         if world.set_affinity(tid, &wanted).is_ok() {
             self.changes += 1;
-            self.known.entry(tid).and_modify(|known| known.given = wanted);
+            known.given = wanted;
         }
         Ok(())
     }
