@@ -211,6 +211,26 @@ fn one_that_comes_back_online_is_still_isolated() {
     assert_eq!((inside.open.cpus(), inside.nr_open), (vec![4, 5, 6, 7], 4));
 }
 
+/// Slices of a task that computes on CPU 0.
+fn computes_on_0(bench: &mut Bench, slices: usize) {
+    for _ in 0..slices {
+        bench.pass(5 * MS);
+        bench.run_on(0, 5 * MS);
+    }
+}
+
+/// The sleeper wakes when a slice ends on CPUs 0 and 1, runs for 1 ms on CPU 1, where others wait, and sleeps.
+fn goes_next_at_each_wakeup(bench: &mut Bench, sleeper: usize, what: &str) {
+    for n in 0..50 {
+        computes_on_0(bench, 1);
+        bench.wake(sleeper);
+        bench.run_and_preempt(1, 5 * MS);
+        assert_eq!(bench.running[1], Some(sleeper), "{what}, wakeup {n}");
+        bench.pass(MS);
+        bench.run_and_block(1, MS);
+    }
+}
+
 /// Two tasks compute on CPU 1, and a third runs there for 1 ms and sleeps for 5. It has less than its share, so it goes next at each wakeup, however far
 /// the one that is alone on CPU 0 has come meanwhile.
 #[test]
@@ -223,15 +243,7 @@ fn who_runs_alone_there_costs_sleepers_elsewhere_no_credit() {
     bench.run_and_block(1, MS);
     let compute = bench.tasks(2);
     bench.wake_all(&compute);
-    for n in 0..50 {
-        bench.pass(5 * MS);
-        bench.run_on(0, 5 * MS);
-        bench.wake(sleeper);
-        bench.run_and_preempt(1, 5 * MS);
-        assert_eq!(bench.running[1], Some(sleeper), "wakeup {n}");
-        bench.pass(MS);
-        bench.run_and_block(1, MS);
-    }
+    goes_next_at_each_wakeup(&mut bench, sleeper, "alone on CPU 0");
 }
 
 /// One was alone there for 1 s. Then another one comes, and each has half of the CPU: neither makes up for what the first had before.
@@ -240,10 +252,7 @@ fn who_was_alone_there_shares_it_with_who_comes_later() {
     let mut bench = Bench::isolating(&[0], 2, config(), flat);
     let (first, later) = (bench.pinned([0]), bench.pinned([0]));
     bench.wake(first);
-    for _ in 0..200 {
-        bench.pass(5 * MS);
-        bench.run_on(0, 5 * MS);
-    }
+    computes_on_0(&mut bench, 200);
     bench.wake(later);
     let mut had = [0, 0];
     for _ in 0..20 {
@@ -259,17 +268,13 @@ fn who_sleeps_for_a_moment_has_its_turn(mut bench: Bench) {
     let alone = bench.pinned([0]);
     let (computes, sleeps) = (bench.pinned([1]), bench.pinned([1]));
     bench.wake_all(&[alone, computes, sleeps]);
-    let slice = |bench: &mut Bench| {
-        bench.pass(5 * MS);
-        bench.run_on(0, 5 * MS);
-    };
     for _ in 0..200 {
-        slice(&mut bench);
+        computes_on_0(&mut bench, 1);
         bench.run_on(1, 5 * MS);
     }
     let mut had = 0;
     for _ in 0..100 {
-        slice(&mut bench);
+        computes_on_0(&mut bench, 1);
         if bench.running[1] != Some(sleeps) {
             bench.run_on(1, 5 * MS);
             continue;
@@ -356,10 +361,7 @@ fn who_was_alone_there_owes_nothing() {
         bench.wake_all(&compute);
         let id = bench.pinned([0]);
         bench.wake(id);
-        for _ in 0..200 {
-            bench.pass(5 * MS);
-            bench.run_on(0, 5 * MS);
-        }
+        computes_on_0(&mut bench, 200);
         bench.set_allowed(id, 0..2);
         if sleeps {
             bench.run_and_block(0, MS);
@@ -388,14 +390,6 @@ fn who_is_alone_on_one_costs_sleepers_on_another_no_credit() {
         bench.run_and_block(1, MS / 10);
         bench.wake(alone);
         bench.wake_all(&compute);
-        for n in 0..50 {
-            bench.pass(5 * MS);
-            bench.run_on(0, 5 * MS);
-            bench.wake(sleeper);
-            bench.run_and_preempt(1, 5 * MS);
-            assert_eq!(bench.running[1], Some(sleeper), "weight {weight}, wakeup {n}");
-            bench.pass(MS);
-            bench.run_and_block(1, MS);
-        }
+        goes_next_at_each_wakeup(&mut bench, sleeper, &format!("weight {weight}"));
     }
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # load.sh: the verifier of the newest kernel accepts the program for 512 CPUs with all rules and a log, which needs the deepest stack; without
 # isolated CPUs and with one. The soak groups verifier and verifier-oldest have less, too.
-# It prints the instructions for each program; scripts/verifier-counts.sh, in soak, compares them with kernel/verifier.tsv.
+# It prints the instructions for each program; those that are kept in kernel/verifier.tsv are of the two soak groups.
 # guest: --cpus 4 --sockets 2 --max-mhz 3000,2000,3000,2000 --timeout 1200
 expect 'with all rules, logged' counts_as 8 logged --policy auto --reserve asked --log-decisions /tmp/decisions.log
 expect 'a partition of one CPU' isolate 3
