@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The kernel's program on simulated CPUs that run concurrently, in interleavings drawn from seeds: `interleave/`. The result depends on the seed only.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Runs seeds from 1 on: what it printed, and whether all seeds were green.
@@ -26,4 +27,69 @@ fn no_cpu_and_no_wakeup_is_lost() {
     for what in ["wakes task", "waits in queue", "kicks CPU", "goes offline"] {
         assert!(notes.iter().any(|line| line.contains(what)), "no '{what}'");
     }
+}
+
+fn text(path: PathBuf) -> String {
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Names of the fields of a structure in C, without those of structures inside it.
+fn fields(header: &str, name: &str) -> BTreeSet<String> {
+    let body = header.split_once(&format!("struct {name} {{\n")).unwrap().1;
+    let body = body.split_once("\n};").unwrap().0;
+    let outer = |line: &str| match (line.find('{'), line.rfind('}')) {
+        (Some(_), Some(end)) => line[end + 1..].to_string(),
+        _ => line.trim().split_once(' ').unwrap().1.to_string(),
+    };
+    body.lines()
+        .map(outer)
+        .flat_map(|names| {
+            names
+                .trim_end_matches(';')
+                .split(',')
+                .map(last_word)
+                .collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+/// `task_struct *group_leader` and `comm[16]` without what is no name.
+fn last_word(declared: &str) -> String {
+    let word = declared.trim().rsplit([' ', '*']).next().unwrap();
+    word.split('[').next().unwrap().to_string()
+}
+
+/// The native build knows no other fields of a task, so this list has all that the program reads. Each stands in the README, with the states that
+/// scenes draw, and the program does read it.
+#[test]
+fn readme_lists_the_fields_of_a_task_that_the_program_reads() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut read = fields(&text(here.join("tests/interleave/scx/common.bpf.h")), "task_struct");
+    for of_the_model in ["mask", "model"] {
+        assert!(read.remove(of_the_model), "{read:?}");
+    }
+    let readme = text(here.join("tests/interleave/README.md"));
+    let table = readme.split_once("## What the program reads of a task").unwrap().1;
+    let named = table.lines().filter_map(|line| line.strip_prefix("| `"));
+    let named: BTreeSet<String> = named
+        .flat_map(|line| {
+            line.split(" |")
+                .next()
+                .unwrap()
+                .split(',')
+                .map(|name| name.trim_matches([' ', '`']).to_string())
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    assert_eq!(read, named);
+    let files = std::fs::read_dir(here.join("src/bpf")).unwrap();
+    let program: String = files.map(|file| text(file.unwrap().path())).collect();
+    for field in &read {
+        let uses = [format!("->{field}"), format!(", {field}"), format!("({field}")];
+        assert!(
+            uses.iter().any(|used| program.contains(used.as_str())) || field == "migration_disabled",
+            "nothing reads {field}"
+        );
+    }
+    assert!(program.contains("is_migration_disabled(p)"));
 }

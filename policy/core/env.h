@@ -33,13 +33,15 @@ LOP_ENV void lop_env_insert_local(struct lop_world *world, struct lop_task *t, u
 LOP_ENV void lop_env_insert(struct lop_world *world, struct lop_task *t, u32 queue, u64 slice_ns, u64 vtime_ns);
 /*
  * Moves to `cpu` the first task of `queue` that may run there, if its virtual time is not after `until_ns`
- * (LOP_NO_TIME: any time); false if there is none. With a limit, an adapter may look at the first few thousand tasks
- * only.
+ * (LOP_NO_TIME: any time); false if there is none. With a limit, an adapter may examine only the first few thousand
+ * tasks.
  */
 LOP_ENV bool lop_env_take(struct lop_world *world, u32 queue, u32 cpu, u64 until_ns);
 /*
  * Moves to `cpu` the first task of `queue` that may run there and was queued at `before_ns` or earlier
- * (lop_task.queued_at_ns); false if there is none. An adapter may look at the first few thousand tasks only.
+ * (lop_task.queued_at_ns); false if there is none. An adapter without each task's age may keep two age groups: it takes
+ * only tasks that have waited for LOP_WAIT_MIN_NS, and each soon after LOP_WAIT_MAX_NS, however many wait. For that it is
+ * called again and again from LOP_WAIT_MIN_NS on.
  */
 LOP_ENV bool lop_env_take_overdue(struct lop_world *world, u32 queue, u32 cpu, u64 before_ns);
 /* Number of tasks in `queue` now. */

@@ -9,27 +9,31 @@
  * gets one in 10 s.
  * Tested in: overdue, list. Studied in: none.
  */
+#ifndef LOP_WAIT_MAX_NS
 #define LOP_WAIT_MAX_NS 10000000000ULL
-/* A CPU that found no such task looks again after this. */
-#define LOP_OVERDUE_PERIOD_NS 500000000ULL
+#endif
+/* An adapter that cannot tell each task's age may take it from here on (lop_env_take_overdue()). */
+#define LOP_WAIT_MIN_NS (LOP_WAIT_MAX_NS / 2)
+/* A CPU that found no such task looks again after this: 500 ms. */
+#define LOP_OVERDUE_PERIOD_NS (LOP_WAIT_MAX_NS / 20)
 
 /* Result of a look for overdue tasks. Not looked: another CPU looks through that queue. */
 enum lop_found { LOP_FOUND_NOBODY, LOP_FOUND_SOMEBODY, LOP_NOT_LOOKED };
 
 /*
- * Takes the first overdue task of the queue, if tasks have been waiting there for so long. A look through a long queue
- * locks it at each step, so one CPU at a time does it.
+ * Takes the first overdue task of the queue, if tasks have been waiting there for long. A look through a long queue keeps
+ * it locked, so one CPU at a time does it.
  */
 lop_rule enum lop_found lop_take_overdue(struct lop_sched *s, struct lop_world *world, u32 queue, u32 cpu)
 {
 	struct lop_cpus *looked_through = &s->overdue.looked_through[queue >= LOP_MAX_CPUS];
 	u64 now_ns = lop_env_now_ns(world);
 	bool taken;
-	if (lop_waited_ns(s, queue, now_ns) < LOP_WAIT_MAX_NS)
+	if (lop_waited_ns(s, queue, now_ns) < LOP_WAIT_MIN_NS)
 		return LOP_FOUND_NOBODY;
 	if (lop_cpus_has(looked_through, lop_cpu_index(queue)) || !lop_cpus_try_add(looked_through, lop_cpu_index(queue)))
 		return LOP_NOT_LOOKED;
-	taken = lop_env_take_overdue(world, queue, cpu, now_ns - LOP_WAIT_MAX_NS);
+	taken = lop_env_take_overdue(world, queue, cpu, now_ns - lop_min(now_ns, LOP_WAIT_MAX_NS));
 	lop_cpus_take(looked_through, lop_cpu_index(queue));
 	return taken ? LOP_FOUND_SOMEBODY : LOP_FOUND_NOBODY;
 }
@@ -90,6 +94,6 @@ lop_rule bool lop_pick_overdue(struct lop_sched *s, struct lop_world *world, u32
 /* A task that ran because it was overdue owes nothing; otherwise the clock would leap to where its weight had put it. */
 lop_rule void lop_forgive_overdue(const struct lop_sched *s, struct lop_task *t, u64 now_ns)
 {
-	if (t->queue != LOP_NONE && now_ns - t->queued_at_ns >= LOP_WAIT_MAX_NS)
+	if (t->queue != LOP_NONE && now_ns - t->queued_at_ns >= LOP_WAIT_MIN_NS)
 		t->vtime_ns = lop_earlier(t->vtime_ns, s->queues.clock_ns);
 }

@@ -132,29 +132,66 @@ static __always_inline void tell_put(const struct lop_world *c, const struct tas
 }
 
 /*
- * Most tasks examined in one walk over a DSQ. The count lives in memory that the verifier does not track
- * (world->looks): otherwise it would verify each iteration separately.
+ * Each queue of the policy is two DSQs: a DSQ has one order, that of virtual time, and overdue tasks are found by age.
+ *     1. A task enters the young DSQ.
+ *     2. Once the other DSQ is empty, and LOP_WAIT_MIN_NS after the last change, the two change roles.
+ *     3. LOP_WAIT_MIN_NS after that, the tasks in the old DSQ are overdue.
+ * So no task is overdue before LOP_WAIT_MIN_NS, and each is after twice that, plus what the DSQ before it takes to empty.
+ * No length of the queue matters: the kernel itself walks to the first task that may run on the CPU.
  */
-#define LOP_MOST_LOOKS 4096
-static __always_inline bool waits_since(struct task_struct *p, u64 before_ns)
+u32 young_dsq[LOP_QUEUES];
+u64 turned_at_ns[LOP_QUEUES];
+
+static __always_inline u64 dsq_of(u32 queue, u32 half) { return lop_queue_index(queue) | (half ? LOP_QUEUES : 0); }
+static __always_inline u64 young_of(u32 queue) { return dsq_of(queue, young_dsq[lop_queue_index(queue)]); }
+static __always_inline u64 other_dsq(u64 dsq) { return dsq ^ LOP_QUEUES; }
+
+static __always_inline bool is_dsq_empty(u64 dsq) { return scx_bpf_dsq_nr_queued(dsq) <= 0; }
+
+/* Virtual time of the first task in the DSQ; LOP_NO_TIME: it is empty. */
+lop_subprog u64 first_in(u64 dsq)
 {
-	struct lop_task_state *t = before_ns == LOP_NO_TIME ? 0 : state_of(p);
-	return before_ns == LOP_NO_TIME || (t && t->task.queued_at_ns <= before_ns);
+	struct task_struct *p;
+	u64 first_ns = LOP_NO_TIME;
+	bpf_for_each(scx_dsq, p, dsq, 0) {
+		first_ns = p->scx.dsq_vtime;
+		break;
+	}
+	return first_ns;
+}
+
+/* The DSQ of the queue whose first task is further behind. */
+lop_subprog u64 first_dsq(u32 queue)
+{
+	u64 young = young_of(queue), old = other_dsq(young), young_ns, old_ns;
+	if (is_dsq_empty(old))
+		return young;
+	young_ns = first_in(young);
+	old_ns = first_in(old);
+	return young_ns == LOP_NO_TIME || (old_ns != LOP_NO_TIME && lop_before(old_ns, young_ns)) ? old : young;
+}
+
+/* A task whose migration is disabled runs on its own CPU only, whatever its affinity. */
+static __always_inline bool may_run_on(const struct task_struct *p, u32 cpu)
+{
+	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr) && (!is_migration_disabled(p) || scx_bpf_task_cpu(p) == (s32)cpu);
 }
 
 /*
- * Moves to `cpu` the first task of `queue` that may run there, has waited since `before_ns` or longer and whose vtime
- * is not after `until_ns`. LOP_NO_TIME: no such condition. False: there is none.
+ * Most tasks examined in one walk over a DSQ; what it does not reach becomes overdue. The count lives in memory that the
+ * verifier does not track (world->looks): otherwise it would verify each iteration separately.
  */
-lop_subprog bool take_first(struct lop_world *world lop_nonnull, u32 queue, u32 cpu, u64 before_ns, u64 until_ns)
+#define LOP_MOST_LOOKS 4096
+/* Moves to `cpu` the first task of the DSQ that may run there, if its virtual time is not after `until_ns`. */
+lop_subprog bool take_until(struct lop_world *world lop_nonnull, u64 dsq, u32 cpu, u64 until_ns)
 {
 	struct task_struct *p;
 	bool taken = false;
 	world->looks = 0;
-	bpf_for_each(scx_dsq, p, queue, 0) {
-		if (until_ns != LOP_NO_TIME && lop_before(until_ns, p->scx.dsq_vtime))
+	bpf_for_each(scx_dsq, p, dsq, 0) {
+		if (lop_before(until_ns, p->scx.dsq_vtime))
 			break;
-		if (bpf_cpumask_test_cpu(cpu, p->cpus_ptr) && !is_migration_disabled(p) && waits_since(p, before_ns))
+		if (may_run_on(p, cpu))
 			taken = scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0);
 		if (taken || ++world->looks >= LOP_MOST_LOOKS)
 			break;
@@ -162,34 +199,35 @@ lop_subprog bool take_first(struct lop_world *world lop_nonnull, u32 queue, u32 
 	return taken;
 }
 
+/* One CPU at a time calls this for a queue (lop_take_overdue()). */
 static __always_inline bool lop_env_take_overdue(struct lop_world *world, u32 queue, u32 cpu, u64 before_ns)
 {
-	return take_first(world, queue, cpu, before_ns, LOP_NO_TIME);
+	u64 *turned_ns = &turned_at_ns[lop_queue_index(queue)];
+	u64 old = other_dsq(young_of(queue));
+	if (world->now_ns - *turned_ns < LOP_WAIT_MIN_NS)
+		return false;
+	if (!is_dsq_empty(old))
+		return scx_bpf_dsq_move_to_local(old, 0);
+	*turned_ns = world->now_ns;
+	young_dsq[lop_queue_index(queue)] = old >= LOP_QUEUES;
+	return false;
 }
 
 static __always_inline bool lop_env_take(struct lop_world *world, u32 queue, u32 cpu, u64 until_ns)
 {
+	u64 dsq = first_dsq(queue);
 	if (until_ns == LOP_NO_TIME)
-		return scx_bpf_dsq_move_to_local(queue, 0);
-	return take_first(world, queue, cpu, LOP_NO_TIME, until_ns);
+		return scx_bpf_dsq_move_to_local(dsq, 0) || scx_bpf_dsq_move_to_local(other_dsq(dsq), 0);
+	return take_until(world, dsq, cpu, until_ns) || take_until(world, other_dsq(dsq), cpu, until_ns);
 }
 
 static __always_inline u32 lop_env_queued(struct lop_world *world, u32 queue)
 {
-	s32 queued = scx_bpf_dsq_nr_queued(queue);
-	return queued < 0 ? 0 : queued;
+	s32 young = scx_bpf_dsq_nr_queued(dsq_of(queue, 0)), old = scx_bpf_dsq_nr_queued(dsq_of(queue, 1));
+	return (u32)(young < 0 ? 0 : young) + (u32)(old < 0 ? 0 : old);
 }
 
-static __always_inline u64 lop_env_first_ns(struct lop_world *world, u32 queue)
-{
-	struct task_struct *p;
-	u64 first_ns = LOP_NO_TIME;
-	bpf_for_each(scx_dsq, p, queue, 0) {
-		first_ns = p->scx.dsq_vtime;
-		break;
-	}
-	return first_ns;
-}
+static __always_inline u64 lop_env_first_ns(struct lop_world *world, u32 queue) { return first_in(first_dsq(queue)); }
 
 static __always_inline void lop_env_kick(struct lop_world *world, u32 cpu) { kick(cpu, SCX_KICK_IDLE); }
 

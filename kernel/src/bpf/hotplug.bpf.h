@@ -19,10 +19,10 @@ static __always_inline bool is_stranded(const struct lop_task_state *t)
  * away to a CPU of its own choice. Left in the DSQ, the task would keep the CPU from going offline. The same goes for a
  * task that waits at an isolated CPU, whose DSQ no other CPU serves.
  */
-static __noinline void leave_cpu(u32 queue, u32 cpu)
+static __noinline void leave_cpu(u64 dsq, u32 cpu)
 {
 	struct task_struct *p;
-	bpf_for_each(scx_dsq, p, queue, 0) {
+	bpf_for_each(scx_dsq, p, dsq, 0) {
 		struct lop_task_state *t = state_of(p);
 		unsigned long flags = 0;
 		bool locked;
@@ -39,6 +39,12 @@ static __noinline void leave_cpu(u32 queue, u32 cpu)
 	}
 }
 
+static __always_inline void leave_queue(u32 queue, u32 cpu)
+{
+	leave_cpu(dsq_of(queue, 0), cpu);
+	leave_cpu(dsq_of(queue, 1), cpu);
+}
+
 void BPF_STRUCT_OPS(lopsided_cpu_offline, s32 cpu)
 {
 	struct lop_world *c = begin(&hotplug_context);
@@ -50,12 +56,12 @@ void BPF_STRUCT_OPS(lopsided_cpu_offline, s32 cpu)
 	lop_cpu_offline(&lopsided, c, (u32)cpu, c->now_ns);
 	log_end_open(locked, &flags);
 	resting[lop_cpu_index((u32)cpu)] = false;
-	leave_cpu(lop_cpu_queue((u32)cpu), (u32)cpu);
+	leave_queue(lop_cpu_queue((u32)cpu), (u32)cpu);
 	bpf_for(n, 0, 2 * LOP_MAX_MEMORY_DOMAINS) {
 		queue = lop_cpus_next(&lopsided.queues.domain_waiting, (u32)(queue + 1));
 		if (queue < 0)
 			break;
-		leave_cpu(LOP_MAX_CPUS + (u32)queue, (u32)cpu);
+		leave_queue(LOP_MAX_CPUS + (u32)queue, (u32)cpu);
 	}
 	look_around_open(c);
 	tell_given_up(c);

@@ -207,7 +207,7 @@ static __always_inline void put_on_claimed(struct lop_world *c, struct task_stru
 static __always_inline void insert(struct lop_world *c, struct task_struct *p, u64 enq_flags)
 {
 	if (c->insertion == LOP_INSERT_QUEUE)
-		scx_bpf_dsq_insert_vtime(p, c->insert_at, c->insert_slice_ns, c->insert_vtime_ns, enq_flags);
+		scx_bpf_dsq_insert_vtime(p, young_of(c->insert_at), c->insert_slice_ns, c->insert_vtime_ns, enq_flags);
 	else
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | c->insert_at, c->insert_slice_ns, enq_flags | SCX_ENQ_IMMED);
 }
@@ -618,7 +618,9 @@ static __always_inline s32 create_queues(void)
 		s32 error;
 		if (queue < LOP_MAX_CPUS ? !lop_cpus_has(&lopsided.topology.cpus, queue) : queue - LOP_MAX_CPUS >= nr_shared)
 			continue;
-		error = scx_bpf_create_dsq(queue, -1);
+		error = scx_bpf_create_dsq(dsq_of(queue, 0), -1);
+		if (!error)
+			error = scx_bpf_create_dsq(dsq_of(queue, 1), -1);
 		if (error)
 			return error;
 	}

@@ -8,6 +8,7 @@ u64 tick_ns;
 static u64 timer_at_ns = NEVER;
 int (*timer_callback)(void *map, int *key, struct bpf_timer *timer);
 void (*acts)(unsigned cpu, struct model_task *t);
+void (*starts)(const struct model_task *t);
 void (*interrupted)(unsigned cpu);
 u64 (*next_interrupt_ns)(unsigned cpu);
 bool (*goes)(void);
@@ -77,7 +78,7 @@ bool wake(struct model_task *t)
 		return true;
 	}
 	t->task.__state = 0;
-	if (t->task.nr_cpus_allowed > 1)
+	if (t->task.nr_cpus_allowed > 1 && !t->task.migration_disabled)
 		cpu = lopsided_select_cpu(&t->task, t->cpu, SCX_ENQ_WAKEUP);
 	for (;;) {
 		if (!may_use(t, (unsigned)cpu))
@@ -120,7 +121,7 @@ static void put_to_sleep(struct model_cpu *c, struct model_task *t)
 	if (t->higher) {
 		c->rq.nr_running--;
 	} else {
-		t->task.__state = 1;
+		t->task.__state = t->state_asleep;
 		use_slice(c, t);
 		lopsided_stopping(&t->task, false);
 		count_out(c, t);
@@ -200,6 +201,25 @@ static void put_back(struct model_cpu *c, struct model_task *prev, const struct 
 	}
 }
 
+/*
+ * migrate_disable_switch(): a task that is switched out with migration disabled may use only its CPU. `prev` has been
+ * put where the program wanted it, and for the change it is taken out and put back.
+ */
+static void pin(struct model_cpu *c, struct model_task *t)
+{
+	bool queued = is_queued(t);
+	if (queued)
+		dequeue(c, t);
+	t->pinned = true;
+	t->only = (struct cpumask){ { 1ULL << t->cpu } };
+	t->task.cpus_ptr = &t->only;
+	lopsided_set_cpumask(&t->task, &t->only);
+	if (!queued)
+		return;
+	count_in(c, t);
+	enqueue(c, t, 0);
+}
+
 static void change(struct model_cpu *c, struct model_task *prev, struct model_task *next)
 {
 	struct scx_cpu_release_args args = {};
@@ -214,11 +234,16 @@ static void change(struct model_cpu *c, struct model_task *prev, struct model_ta
 	if (next)
 		unlink_task(next);
 	c->ran_since_ns = clock_ns();
-	if (is_ours(next))
+	if (is_ours(next)) {
+		if (starts)
+			starts(next);
 		lopsided_running(&next->task);
+	}
 	if (next)
 		next->on_cpu = true;
 	c->rq.curr = next ? &next->task : &idle_task;
+	if (is_ours(prev) && prev->task.migration_disabled && !prev->pinned)
+		pin(c, prev);
 	notes("ran task %d, runs %d", prev ? (int)prev->number : -1, next ? (int)next->number : -1);
 	look_at_immed(c);
 	if (c->leaves && is_ours(next))
@@ -290,16 +315,10 @@ static void move_away(struct model_cpu *c)
 	unlock(&c->lock);
 }
 
-void set_mask(struct model_task *t, u64 mask)
+/* `c`, to which the task belongs, is locked. The task is taken out, `changes` its affinity, and it is put back. */
+static void change_affinity(struct model_cpu *c, struct model_task *t, void (*changes)(struct model_task *t))
 {
-	struct cpumask set = { { mask } };
-	struct model_cpu *c;
-	bool queued, runs;
-	lock(&t->waking);
-	c = lock_cpu_of(t);
-	queued = is_queued(t);
-	runs = c->rq.curr == &t->task && queued;
-	notes("task %u may run on %llx", t->number, (unsigned long long)mask);
+	bool queued = is_queued(t), runs = c->rq.curr == &t->task && queued;
 	if (runs) {
 		use_slice(c, t);
 		lopsided_stopping(&t->task, false);
@@ -307,9 +326,8 @@ void set_mask(struct model_task *t, u64 mask)
 	} else if (queued) {
 		dequeue(c, t);
 	}
-	t->task.mask = set;
-	t->task.nr_cpus_allowed = __builtin_popcountll(mask);
-	lopsided_set_cpumask(&t->task, &set);
+	changes(t);
+	lopsided_set_cpumask(&t->task, t->task.cpus_ptr);
 	if (queued)
 		count_in(c, t);
 	if (runs)
@@ -320,6 +338,52 @@ void set_mask(struct model_task *t, u64 mask)
 		have_pushed(c, t);
 	else if (queued && !may_use(t, (unsigned)t->cpu))
 		push_away(c, t);
+}
+
+static void take_new_mask(struct model_task *t)
+{
+	t->task.mask = t->new_mask;
+	t->task.nr_cpus_allowed = __builtin_popcountll(t->new_mask.bits[0]);
+}
+
+void set_mask(struct model_task *t, u64 mask)
+{
+	struct model_cpu *c;
+	lock(&t->waking);
+	c = lock_cpu_of(t);
+	notes("task %u may run on %llx", t->number, (unsigned long long)mask);
+	t->new_mask = (struct cpumask){ { mask } };
+	t->waits_since_ns = clock_ns(); /* it is queued again */
+	change_affinity(c, t, take_new_mask);
+	put_deferred(c);
+	unlock(&c->lock);
+	unlock(&t->waking);
+}
+
+void disable_migration(struct model_task *t)
+{
+	notes("task %u disables migration", t->number);
+	t->task.migration_disabled = 1;
+}
+
+static void unpin(struct model_task *t)
+{
+	t->pinned = false;
+	t->task.cpus_ptr = &t->task.mask;
+}
+
+/* As in the kernel, the affinity is back before the count says so. */
+void enable_migration(struct model_task *t)
+{
+	struct model_cpu *c;
+	notes("task %u enables migration", t->number);
+	lock(&t->waking);
+	c = lock_cpu_of(t);
+	if (t->pinned)
+		change_affinity(c, t, unpin);
+	t->task.migration_disabled = 0;
+	if (!may_use(t, (unsigned)t->cpu))
+		have_pushed(c, t);
 	put_deferred(c);
 	unlock(&c->lock);
 	unlock(&t->waking);

@@ -31,6 +31,10 @@ struct model_task {
 	unsigned woken_by;        /* CPU whose interrupt wakes it */
 	u64 period_ns;            /* of the clock that wakes it; 0: none does */
 	bool sleeps;              /* goes to sleep in its CPU's next schedule() */
+	u32 state_asleep;         /* its __state while it sleeps: interruptible or frozen */
+	bool pinned;              /* was switched out with migration disabled: cpus_ptr is its CPU alone */
+	struct cpumask only;      /* that CPU */
+	struct cpumask new_mask;  /* affinity that it is about to get */
 	u64 waits_since_ns;
 };
 
@@ -66,13 +70,20 @@ extern struct task_struct idle_task;
 extern u64 tick_ns;
 
 static inline struct model_task *current_of(unsigned cpu) { return cpus[cpu].rq.curr->model; }
-static inline bool may_use(const struct model_task *t, unsigned cpu) { return !cpus[cpu].leaves && t->task.mask.bits[0] >> cpu & 1; }
+static inline bool may_use(const struct model_task *t, unsigned cpu)
+{
+	if (t->task.migration_disabled)
+		return t->cpu == (s32)cpu;
+	return !cpus[cpu].leaves && t->task.mask.bits[0] >> cpu & 1;
+}
 
 void begin_tasks(void);
 /* Fibres of a CPU and of the timer. `acts`: called when a task's time to act has come. */
 void run_cpu(unsigned cpu);
 void run_timer(unsigned number);
 extern void (*acts)(unsigned cpu, struct model_task *t);
+/* Called when a task of our class starts on a CPU. */
+extern void (*starts)(const struct model_task *t);
 extern void (*interrupted)(unsigned cpu);
 extern u64 (*next_interrupt_ns)(unsigned cpu);
 /* Whether a CPU goes offline now; wakes tasks on it when it is off. */
@@ -86,3 +97,6 @@ bool interrupts_itself(void);
 /* False: the task does not sleep. */
 bool wake(struct model_task *t);
 void set_mask(struct model_task *t, u64 mask);
+/* For the task that runs here: migrate_disable() and migrate_enable(). */
+void disable_migration(struct model_task *t);
+void enable_migration(struct model_task *t);

@@ -18,10 +18,16 @@ enum policy {
 #undef LOP_POLICY
 };
 
+/*
+ * How long a crowd lasts, and how long a task may wait in it: twenty periods of fairness. Where some tasks are of nice 19, a
+ * task may wait until it is overdue, and half as long again.
+ */
+enum { CROWD_NS = 20000000, MOST_WAIT_NS = 4000000, MOST_WAIT_BESIDE_LIGHT_NS = 9000000 };
+
 static struct scene scene;
-static bool higher_class, keeps_cpus, changes_masks, has_per_cpu_threads, is_weak;
+static bool higher_class, keeps_cpus, changes_masks, has_per_cpu_threads, is_weak, is_crowd, has_light;
 static bool quiet;
-static u64 quiet_until_ns, rests, pace_ns;
+static u64 quiet_until_ns, rests, pace_ns, longest_wait_ns;
 static unsigned nr_ours;
 
 static u64 earliest(u64 a, u64 b) { return a < b ? a : b; }
@@ -79,8 +85,12 @@ static void wake_who_is_due(unsigned cpu)
 /* The next time of its clock, which goes on as it did. */
 static u64 next_period_ns(const struct model_task *t) { return (clock_ns() / t->period_ns + 1) * t->period_ns; }
 
+/* Values of __state in the kernel. */
+enum { TASK_INTERRUPTIBLE = 1, TASK_FROZEN = 0x8000 };
+
 static void fall_asleep(unsigned cpu, struct model_task *t)
 {
+	t->state_asleep = is_crowd && once_in(2) ? TASK_FROZEN : TASK_INTERRUPTIBLE;
 	t->woken_by = (unsigned)draw(nr_cpus);
 	t->acts_at_ns = t->period_ns ? next_period_ns(t) : soon_ns();
 	t->sleeps = true;
@@ -92,6 +102,30 @@ static void change_mask(struct model_task *t)
 {
 	if (!(t->task.flags & PF_KTHREAD) || t->task.nr_cpus_allowed > 1)
 		set_mask(t, some_mask());
+}
+
+static void toggle_migration(struct model_task *t)
+{
+	if (t->task.migration_disabled)
+		enable_migration(t);
+	else
+		disable_migration(t);
+}
+
+/* What a busy task does in a crowd: mostly nothing, so that more tasks than CPUs are runnable all the time. */
+static void act_in_crowd(unsigned cpu, struct model_task *t)
+{
+	switch (draw(24)) {
+	case 0: fall_asleep(cpu, t); break;
+	case 1: wake_task(&tasks[draw(nr_tasks)]); break;
+	case 2: t->task.scx.slice = 0, cpus[cpu].resched = true; break;
+	case 3: t->task.flags |= PF_EXITING; break;
+	case 4:
+		if (changes_masks)
+			change_mask(&tasks[draw(nr_ours)]);
+		break;
+	case 5 ... 8: toggle_migration(t); break;
+	}
 }
 
 static void act(unsigned cpu, struct model_task *t)
@@ -106,6 +140,10 @@ static void act(unsigned cpu, struct model_task *t)
 		return;
 	}
 	t->acts_at_ns = soon_ns();
+	if (is_crowd && !t->higher) {
+		act_in_crowd(cpu, t);
+		return;
+	}
 	if (what < 6 || (t->period_ns && what < 14))
 		fall_asleep(cpu, t);
 	else if (what < 10)
@@ -157,6 +195,8 @@ static void init_task(unsigned number)
 		mask = two_cpus();
 	if (once_in(has_per_cpu_threads ? 4 : 8))
 		t->task.flags = PF_KTHREAD;
+	if (has_light && once_in(4))
+		t->task.static_prio = 139;
 	if (scene.paces && once_in(2))
 		t->period_ns = 1500 + draw(3000);
 	if (has_per_cpu_threads && t->task.flags)
@@ -180,6 +220,18 @@ static void choose_hasty_scene(void)
 	scene.migration_ns = 1000;
 	nr_ours = 1 + (unsigned)draw(nr_cpus + 1);
 	changes_masks = true;
+}
+
+/* Up to three times as many tasks as CPUs, which hardly ever sleep. */
+static void choose_crowd(void)
+{
+	if (nr_cpus > 4)
+		nr_cpus = scene.cpus = 4; /* more would use up the time between two ticks */
+	nr_ours = nr_cpus + 2 + (unsigned)draw(2 * nr_cpus);
+	has_light = once_in(3);
+	pace_ns = 20000;
+	scene.isolated &= all_cpus() & ~1ULL;
+	scene.hotplug = keeps_cpus = false;
 }
 
 static void choose_scene(void)
@@ -209,6 +261,9 @@ static void choose_scene(void)
 	has_immed = has_ext_server && once_in(2);
 	higher_class = once_in(has_immed ? 2 : 3);
 	keeps_cpus = has_immed || (!has_ext_server && once_in(2));
+	is_crowd = once_in(8);
+	if (is_crowd)
+		choose_crowd();
 	scene.tasks = nr_ours;
 	nr_tasks = nr_ours + (higher_class ? nr_cpus : 0);
 	tick_ns = 20000;
@@ -233,8 +288,8 @@ static void print_all(void)
 static void describe(u64 seed)
 {
 	static const char *const rules[] = { [HIGHLOW] = "", [PHASE] = ", phases", [LONGEST_FIRST] = ", longest first", [SPECIALISE] = ", by speedup", [AUTO] = ", all rules" };
-	printf("seed %llu: %u CPUs, isolated %llx, %u a core, %u kinds, %u domains, %u tasks%s%s%s%s%s%s%s%s%s\n", (unsigned long long)seed, nr_cpus,
-	       (unsigned long long)scene.isolated, scene.threads, scene.tiers, scene.domains, nr_ours, rules[scene.policy], scene.spare ? ", spare" : "", scene.paces ? ", paced" : "", changes_masks ? ", masks" : "", has_per_cpu_threads ? ", per-CPU threads" : "",
+	printf("seed %llu: %u CPUs, isolated %llx, %u a core, %u kinds, %u domains, %u tasks%s%s%s%s%s%s%s%s%s%s\n", (unsigned long long)seed, nr_cpus,
+	       (unsigned long long)scene.isolated, scene.threads, scene.tiers, scene.domains, nr_ours, has_light ? ", crowd with light tasks" : is_crowd ? ", crowd" : "", rules[scene.policy], scene.spare ? ", spare" : "", scene.paces ? ", paced" : "", changes_masks ? ", masks" : "", has_per_cpu_threads ? ", per-CPU threads" : "",
 	       scene.hotplug ? ", hotplug" : "", higher_class ? ", higher class" : "", !has_ext_server ? ", before Linux 7.0" : has_immed ? "" : ", Linux 7.0", is_weak ? ", weak order" : "");
 }
 
@@ -302,6 +357,25 @@ static void judge(void)
 	rests++;
 }
 
+static void note_wait(const struct model_task *t)
+{
+	u64 waited_ns = clock_ns() - t->waits_since_ns;
+	if (waited_ns > longest_wait_ns)
+		longest_wait_ns = waited_ns;
+	if (waited_ns <= (has_light ? MOST_WAIT_BESIDE_LIGHT_NS : MOST_WAIT_NS))
+		return;
+	print_all();
+	fails("task %u has waited for %llu ns", t->number, (unsigned long long)waited_ns);
+}
+
+static void note_waits(void)
+{
+	unsigned n;
+	for (n = 0; n < nr_ours; n++)
+		if (tasks[n].doing == RUNNABLE && !tasks[n].on_cpu)
+			note_wait(&tasks[n]);
+}
+
 static void begin(u64 seed)
 {
 	unsigned n;
@@ -310,6 +384,7 @@ static void begin(u64 seed)
 	begin_steps(seed, is_weak);
 	set_scene(&scene);
 	goes = scene.hotplug ? goes_now : NULL;
+	starts = is_crowd ? note_wait : NULL;
 	wakes_at_its_end = wake_some;
 	begin_tasks();
 	lopsided_init();
@@ -323,6 +398,15 @@ static void begin(u64 seed)
 	add_fibre(nr_cpus, run_timer);
 }
 
+static void run_crowd(void)
+{
+	u64 end_ns = clock_ns() + CROWD_NS;
+	while (clock_ns() < end_ns) {
+		run_steps(1000, NEVER);
+		note_waits();
+	}
+}
+
 static void run_seed(u64 seed, u64 most)
 {
 	unsigned n;
@@ -332,7 +416,10 @@ static void run_seed(u64 seed, u64 most)
 		quiet = false;
 		for (n = 0; n < nr_cpus; n++)
 			wake_fibre(n);
-		run_steps(draw(scene.paces ? 20000 : once_in(2) ? 4000 : 400), NEVER);
+		if (is_crowd)
+			run_crowd();
+		else
+			run_steps(draw(scene.paces ? 20000 : once_in(2) ? 4000 : 400), NEVER);
 		quiet = true;
 		quiet_until_ns = clock_ns() + 1000000;
 		if (!run_steps(5000000, quiet_until_ns)) {
@@ -341,7 +428,10 @@ static void run_seed(u64 seed, u64 most)
 		}
 		judge();
 	}
-	printf("%llu steps, %llu times at rest\n", (unsigned long long)steps_done(), (unsigned long long)rests);
+	printf("%llu steps, %llu times at rest", (unsigned long long)steps_done(), (unsigned long long)rests);
+	if (is_crowd)
+		printf(", longest wait %llu ns", (unsigned long long)longest_wait_ns);
+	puts("");
 	exit(0);
 }
 

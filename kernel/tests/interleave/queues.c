@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { MOST_QUEUES = 1024 };
+enum { MOST_QUEUES = 2048 };
 
 struct model_cpu cpus[MODEL_CPUS + 1];
 struct model_task tasks[MODEL_TASKS];

@@ -17,6 +17,7 @@ pub mod says;
 pub mod shares;
 pub mod storm;
 pub mod task_spec;
+pub mod unmovable;
 pub mod wakeups;
 
 /// Nanoseconds in milliseconds.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Many busy threads at once, each of which watches its own progress.
+//! Many busy threads at once, each of which watches its own progress. Some may spend their time in the kernel with migration disabled.
 
 use super::busy::{name_thread, wall_ns, work};
-use super::{ms, pinned, task_spec};
+use super::{ms, pinned, task_spec, unmovable};
 use crate::checks::percentile;
 use anyhow::{anyhow, Context, Result};
 use clap::Args;
@@ -32,6 +32,15 @@ pub struct Hogs {
     /// Scheduling policy that they get at the common start: other, batch, idle, ext.
     #[arg(long, value_parser = task_spec::policy)]
     pub policy: Option<i32>,
+    /// So many more threads, which call the kernel all the time and have a seccomp filter that looks at an argument.
+    #[arg(long, default_value_t = 0)]
+    pub filtered: usize,
+    /// So many more threads, which run a BPF program all the time (BPF_PROG_TEST_RUN); needs root.
+    #[arg(long, default_value_t = 0)]
+    pub test_runs: usize,
+    /// Nice value of one more thread.
+    #[arg(long)]
+    pub light: Option<i32>,
     /// Fails if a thread went this long without running, ms.
     #[arg(long)]
     pub max_gap_ms: Option<f64>,
@@ -47,6 +56,10 @@ pub struct Outcome {
     pub without_progress: usize,
     /// Longest gap of any thread, from the common start to the end of the run.
     pub longest_gap_ms: f64,
+    /// The same of threads that are filtered, of those that run a BPF program, and of the light one; 0 without such threads.
+    pub filtered_gap_ms: f64,
+    pub test_run_gap_ms: f64,
+    pub light_gap_ms: f64,
     /// Median of the threads' longest gaps.
     pub median_gap_ms: f64,
     /// Least and most work of a thread, relative to the mean.
@@ -58,9 +71,30 @@ pub struct Outcome {
 /// timers wake them: a single waker would have to share its CPU with the threads that it woke.
 type Start = Arc<RwLock<u64>>;
 
+/// What a thread does in each turn besides computing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Plain,
+    Filtered,
+    TestRun,
+    Light(i32),
+}
+
 struct Progress {
+    kind: Kind,
     turns: u64,
     longest_gap_ns: u64,
+}
+
+impl Hogs {
+    /// What each thread does.
+    fn kinds(&self) -> Vec<Kind> {
+        let mut kinds = vec![Kind::Plain; self.count];
+        kinds.extend(std::iter::repeat_n(Kind::Filtered, self.filtered));
+        kinds.extend(std::iter::repeat_n(Kind::TestRun, self.test_runs));
+        kinds.extend(self.light.map(Kind::Light));
+        kinds
+    }
 }
 
 /// Runs the load.
@@ -99,8 +133,9 @@ fn progress(load: &Hogs) -> Result<Vec<Progress>> {
     let mut opening = start.write().map_err(|_| anyhow!("the start is broken"))?;
     let length_ns = load.seconds * 1_000_000_000;
     let policy = load.policy;
-    let mut threads = Vec::with_capacity(load.count);
-    for index in 0..load.count {
+    let kinds = load.kinds();
+    let mut threads = Vec::with_capacity(kinds.len());
+    for (index, &kind) in kinds.iter().enumerate() {
         let start = Arc::clone(&start);
         let builder = thread::Builder::new().stack_size(STACK_BYTES).name(COMM.to_owned());
         let hog = move || -> Result<Progress> {
@@ -108,7 +143,21 @@ fn progress(load: &Hogs) -> Result<Vec<Progress>> {
             let start_ns = *start.read().map_err(|_| anyhow!("the start is broken"))?;
             thread::sleep(Duration::from_nanos(start_ns.saturating_sub(wall_ns())));
             policy.map_or(Ok(()), task_spec::set_policy)?;
-            Ok(burn(start_ns, length_ns))
+            match kind {
+                Kind::Plain => Ok(burn(kind, start_ns, length_ns, work)),
+                Kind::Filtered => {
+                    unmovable::filter_calls()?;
+                    Ok(burn(kind, start_ns, length_ns, unmovable::call))
+                }
+                Kind::TestRun => {
+                    let program = unmovable::Program::load()?;
+                    Ok(burn(kind, start_ns, length_ns, || program.run()))
+                }
+                Kind::Light(nice) => {
+                    unmovable::set_nice(nice)?;
+                    Ok(burn(kind, start_ns, length_ns, work))
+                }
+            }
         };
         threads.push(
             builder
@@ -116,7 +165,7 @@ fn progress(load: &Hogs) -> Result<Vec<Progress>> {
                 .with_context(|| format!("start hog {index}: see ulimit -u"))?,
         );
     }
-    *opening = wall_ns() + FIRST_START_NS + load.count as u64 * START_NS_PER_HOG;
+    *opening = wall_ns() + FIRST_START_NS + kinds.len() as u64 * START_NS_PER_HOG;
     drop(opening);
     threads
         .into_iter()
@@ -125,14 +174,15 @@ fn progress(load: &Hogs) -> Result<Vec<Progress>> {
 }
 
 /// Computes until `length_ns` after the common start.
-fn burn(start_ns: u64, length_ns: u64) -> Progress {
+fn burn(kind: Kind, start_ns: u64, length_ns: u64, turn: impl Fn()) -> Progress {
     let (mut last_ns, end_ns) = (start_ns, start_ns + length_ns);
     let mut progress = Progress {
+        kind,
         turns: 0,
         longest_gap_ns: 0,
     };
     while last_ns < end_ns {
-        work();
+        turn();
         let now_ns = wall_ns();
         progress.longest_gap_ns = progress.longest_gap_ns.max(now_ns - last_ns);
         progress.turns += u64::from(now_ns < end_ns);
@@ -146,12 +196,19 @@ fn sum_up(all: &[Progress], wall_ns: u64) -> Outcome {
     gaps.sort_unstable();
     let mean = all.iter().map(|hog| hog.turns).sum::<u64>() as f64 / all.len().max(1) as f64;
     let turns = || all.iter().map(|hog| hog.turns as f64 / mean.max(1.0));
+    let gap_of = |wanted: fn(Kind) -> bool| {
+        let gaps = all.iter().filter(|hog| wanted(hog.kind)).map(|hog| hog.longest_gap_ns);
+        ms(gaps.max().unwrap_or(0))
+    };
     Outcome {
         comm: COMM,
         hogs: all.len(),
         wall_ms: ms(wall_ns),
         without_progress: all.iter().filter(|hog| hog.turns == 0).count(),
         longest_gap_ms: gaps.last().copied().map_or(0.0, ms),
+        filtered_gap_ms: gap_of(|kind| kind == Kind::Filtered),
+        test_run_gap_ms: gap_of(|kind| kind == Kind::TestRun),
+        light_gap_ms: gap_of(|kind| matches!(kind, Kind::Light(_))),
         median_gap_ms: percentile(&gaps, 0.5).map_or(0.0, ms),
         least_work: turns().fold(f64::INFINITY, f64::min),
         most_work: turns().fold(0.0, f64::max),
@@ -165,6 +222,7 @@ mod tests {
     #[test]
     fn figures_and_complaints() {
         let hog = |turns, gap_ms: u64| Progress {
+            kind: Kind::Plain,
             turns,
             longest_gap_ns: gap_ms * 1_000_000,
         };
@@ -174,6 +232,19 @@ mod tests {
         assert_eq!(outcome.complaint(None), None);
         assert_eq!(outcome.complaint(Some(90.0)), None);
         assert!(outcome.complaint(Some(89.0)).unwrap().contains("90.0 ms"));
+        let of = |kind, gap_ms: u64| Progress { kind, ..hog(1, gap_ms) };
+        let kinds = [
+            of(Kind::Filtered, 3),
+            of(Kind::Filtered, 4),
+            of(Kind::TestRun, 5),
+            of(Kind::Light(19), 6),
+            hog(1, 9),
+        ];
+        let by_kind = sum_up(&kinds, 1);
+        assert_eq!(
+            (by_kind.filtered_gap_ms, by_kind.test_run_gap_ms, by_kind.light_gap_ms),
+            (4.0, 5.0, 6.0)
+        );
         let starved = sum_up(&[hog(0, 5), hog(1, 5)], 1);
         assert!(starved.complaint(None).unwrap().contains("1 of 2"));
     }
@@ -185,8 +256,11 @@ mod tests {
             seconds: 0,
             cpus: Vec::new(),
             policy: None,
+            filtered: 2,
+            test_runs: 0,
+            light: Some(19),
             max_gap_ms: None,
         };
-        assert_eq!(run(&load).unwrap().hogs, 5);
+        assert_eq!(run(&load).unwrap().hogs, 8);
     }
 }
