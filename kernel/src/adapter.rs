@@ -20,6 +20,15 @@ pub trait Observer {
 
     /// Something that users should know, such as a restart or a speed that cannot be set.
     fn note(&mut self, line: &str);
+
+    /// The kernel's own scheduler is back for now, for the reason in `line`; it comes back by itself.
+    ///
+    /// # Errors
+    /// A reason to end instead, because the caller needs the scheduler in charge all the time.
+    fn handed_back(&mut self, line: &str) -> Result<(), KernelError> {
+        self.note(line);
+        Ok(())
+    }
 }
 
 /// The result of a run that ended on request.
@@ -55,8 +64,19 @@ pub struct KernelError {
     pub mend: Option<String>,
     /// The exit dump of sched_ext, many lines.
     pub dump: Option<String>,
-    /// Whether it was ejected from outside, by SysRq-S or the kernel's watchdog, which should be investigated before the next start.
-    pub ejected: bool,
+    pub ended_by: EndedBy,
+}
+
+/// What ended a scheduler that was in charge.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum EndedBy {
+    /// An error of its own, or it never was in charge.
+    #[default]
+    Itself,
+    /// An administrator, by SysRq-S.
+    SysRq,
+    /// The kernel's watchdog, because a task had waited too long.
+    Watchdog,
 }
 
 impl KernelError {
@@ -65,7 +85,7 @@ impl KernelError {
             message: message.into(),
             mend: None,
             dump: None,
-            ejected: false,
+            ended_by: EndedBy::Itself,
         }
     }
 
@@ -76,8 +96,8 @@ impl KernelError {
     }
 
     #[must_use]
-    pub fn ejected(mut self, ejected: bool) -> Self {
-        self.ejected = ejected;
+    pub fn ended_by(mut self, ended_by: EndedBy) -> Self {
+        self.ended_by = ended_by;
         self
     }
 

@@ -55,6 +55,12 @@ impl RunDir {
         self.0.join("hints")
     }
 
+    /// Ends by the kernel's watchdog, see [`crate::stalls`].
+    #[must_use]
+    pub fn stalls(&self) -> PathBuf {
+        self.0.join("stalls")
+    }
+
     fn lock(&self) -> PathBuf {
         self.0.join("lock")
     }

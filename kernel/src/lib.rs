@@ -13,6 +13,7 @@ pub mod requests;
 pub mod scheduler;
 pub mod service;
 pub mod signals;
+pub mod stalls;
 pub mod statistics;
 pub mod statistics_server;
 pub mod status;

@@ -3,7 +3,7 @@
 //! eventfd. Nothing is polled, so without requests the scheduler keeps sleeping.
 
 use crate::status::Status;
-use rustix::event::{eventfd, EventfdFlags, PollFd, PollFlags};
+use rustix::event::{eventfd, EventfdFlags, PollFd, PollFlags, Timespec};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -138,8 +138,21 @@ impl Inbox {
     /// # Errors
     /// The system's own.
     pub fn wait(&self) -> io::Result<()> {
+        self.poll(None)
+    }
+
+    /// The same, for so long at most.
+    ///
+    /// # Errors
+    /// The system's own.
+    pub fn wait_for(&self, time: Duration) -> io::Result<()> {
+        let time = time.try_into().map_err(io::Error::other)?;
+        self.poll(Some(&time))
+    }
+
+    fn poll(&self, time: Option<&Timespec>) -> io::Result<()> {
         loop {
-            match rustix::event::poll(&mut [PollFd::new(&self.wake_fd(), PollFlags::IN)], None) {
+            match rustix::event::poll(&mut [PollFd::new(&self.wake_fd(), PollFlags::IN)], time) {
                 Err(rustix::io::Errno::INTR) => {}
                 result => return result.map(|_| ()).map_err(io::Error::from),
             }

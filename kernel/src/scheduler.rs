@@ -8,6 +8,7 @@ mod decisions;
 mod isolation;
 mod job_finder;
 mod libbpf_log;
+mod limits;
 mod lists;
 mod locks;
 mod pages;
@@ -23,10 +24,12 @@ use crate::goal::{Aim, Follower};
 use crate::jobs;
 use crate::options::{resolved, Named, Options};
 use crate::requests::Inbox;
-use crate::status::{Counts, Status};
+use crate::status::{Counts, Sets, Status};
+use crate::support::Missing;
 use decisions::DecisionLog;
 use isolation::Isolation;
 use job_finder::JobFinder;
+use limits::Limits;
 use lists::Lister;
 use lop_machine::costs;
 use lop_machine::live::{self, LiveMachine};
@@ -56,6 +59,8 @@ enum End {
     Isolated,
     /// It must be loaded again for this goal.
     Goal(Aim),
+    /// A group has a limit of CPU time, which only the kernel's own scheduler enforces.
+    Limited(Missing),
 }
 
 /// What outlives a load of the program.
@@ -81,7 +86,7 @@ pub fn run(options: &Options, inbox: &Inbox, observer: &mut dyn Observer) -> Res
         goals: Follower::begin(options),
         pages: open_pages(options, observer),
     };
-    let mut new_cpus = 0;
+    let (mut new_cpus, mut handed_back) = (0, 0);
     loop {
         match follow_once(options, inbox, observer, &mut kept)? {
             End::Stopped(restored) => {
@@ -102,9 +107,41 @@ pub fn run(options: &Options, inbox: &Inbox, observer: &mut dyn Observer) -> Res
             }
             End::Isolated => observer.note("other CPUs are isolated than before; loading again"),
             End::Goal(Aim { goal, why }) => observer.note(&format!("the goal is {goal} now ({why}); loading again")),
+            End::Limited(limits) => {
+                handed_back += 1;
+                hand_back(options, inbox, observer, &mut kept.status, &limits, handed_back)?;
+            }
         }
         kept.status.restarts += 1;
     }
+}
+
+/// Leaves the kernel's own scheduler in charge until no group has a limit, and answers meanwhile.
+fn hand_back(
+    options: &Options,
+    inbox: &Inbox,
+    observer: &mut dyn Observer,
+    status: &mut Status,
+    limits: &Missing,
+    times: u32,
+) -> Result<(), KernelError> {
+    let line = format!(
+        "{}: the kernel's own scheduler is in charge until no group has a limit, or take over with --ignore-cpu-max",
+        limits.what
+    );
+    observer.handed_back(&line)?;
+    (status.sets, status.active, status.target) = (Sets::default(), 0, 0);
+    status.handed_back = Some(line);
+    inbox.set_loading(false);
+    limits::wait_until_gone(&options.root, limits::calm_after(times), inbox, || {
+        inbox.answer(|| status.clone());
+    })
+    .map_err(|error| KernelError::new(format!("waiting until no group has a limit: {error}")))?;
+    status.handed_back = None;
+    if !inbox.stop_wanted() {
+        observer.note("no group has a limit of CPU time any more; taking over again");
+    }
+    Ok(())
 }
 
 /// `None`: programs cannot give hints themselves, which is no reason not to run.
@@ -204,6 +241,7 @@ fn follow_once(
         planner,
         lister,
         isolation: Isolation::of(&options.root, &machine, Instant::now()),
+        limits: Limits::of(&options, Instant::now()),
         goals,
         aim,
         machine,
@@ -250,6 +288,7 @@ struct Life<'a> {
     planner: Option<Planner>,
     lister: Option<Lister>,
     isolation: Isolation,
+    limits: Limits,
     goals: &'a Follower,
     aim: Option<Aim>,
     machine: LiveMachine,
@@ -296,11 +335,22 @@ impl Life<'_> {
             let now = Instant::now();
             let lists_in = self.lister.as_ref().and_then(|lister| lister.due_in(now));
             let isolation_in = self.isolation.due_in(now);
-            let next = [plan_in, lists_in, self.speeds.due_in(), isolation_in];
+            let next = [
+                plan_in,
+                lists_in,
+                self.speeds.due_in(),
+                isolation_in,
+                self.limits.due_in(now),
+            ];
             let next = next.into_iter().flatten().min();
             wait(&self.program, inbox, self.goals, next)
                 .map_err(|error| KernelError::new(format!("waiting for the scheduler: {error}")))?;
             let records = self.program.records();
+            self.limits.follow(&records, Instant::now());
+            if let Some(limits) = self.limits.find(Instant::now()) {
+                decisions.records(&records)?;
+                return Ok(Some(End::Limited(limits)));
+            }
             self.speeds.follow(&records, observer);
             self.catch_up(observer);
             self.find_jobs(&records, observer);

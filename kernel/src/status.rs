@@ -34,6 +34,9 @@ pub struct Status {
     /// For people: what is lost by that; in the kernel, also limits of CPU time (`cpu.max`), which `lop status` finds itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<String>,
+    /// For people: why the kernel's own scheduler is in charge for now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handed_back: Option<String>,
     /// Whether only tasks of SCHED_EXT are scheduled.
     pub partial: bool,
     /// For people, one line each: kinds of CPUs, clock and memory domains.

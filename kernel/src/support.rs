@@ -54,7 +54,7 @@ pub fn lacks(options: &Options) -> Vec<Missing> {
 /// Limits of CPU time of groups (`cpu.max`, in cgroup v1 `cpu.cfs_quota_us`): the kernel only enforces them for its own scheduler's tasks.
 #[must_use]
 pub fn limits(root: &Path) -> Option<Missing> {
-    let top = root.join("sys/fs/cgroup");
+    let top = top_group(root);
     let limited = limited_groups(&top);
     let first = limited.first()?;
     let others = match limited.len() - 1 {
@@ -67,10 +67,20 @@ pub fn limits(root: &Path) -> Option<Missing> {
     let name = name.escape_debug();
     Some(Missing {
         what: format!(
-            "group /{name}{others} may use no more than a share of CPU time (cpu.max), which no scheduler of sched_ext is held to"
+            "group /{name}{others} may use no more than a share of CPU time (cpu.max), which Lopsided does not enforce"
         ),
         mend: "take the limit away ('systemctl set-property UNIT CPUQuota=' for a unit), or do without it: --ignore-cpu-max".to_string(),
     })
+}
+
+fn top_group(root: &Path) -> PathBuf {
+    root.join("sys/fs/cgroup")
+}
+
+/// The folder of a group that has a limit of CPU time.
+#[must_use]
+pub fn limited_group(root: &Path) -> Option<PathBuf> {
+    limited_groups(&top_group(root)).into_iter().next()
 }
 
 /// Folders below `top` whose groups have a limit, in order of their names. A group that vanishes meanwhile has none.
@@ -93,7 +103,8 @@ fn limited_groups(top: &Path) -> Vec<PathBuf> {
 }
 
 /// `cpu.max` is a quota or `max`, and a period; `cpu.cfs_quota_us` a quota or -1; both in microseconds.
-fn has_limit(group: &Path) -> bool {
+#[must_use]
+pub fn has_limit(group: &Path) -> bool {
     let quota_us = |file: &str| -> Option<i64> { trimmed(&group.join(file))?.split_whitespace().next()?.parse().ok() };
     quota_us("cpu.max")
         .or_else(|| quota_us("cpu.cfs_quota_us"))

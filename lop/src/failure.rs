@@ -13,8 +13,10 @@ use std::io::Write;
 pub const FAILED: u8 = 1;
 /// Wrong usage or input.
 pub const BAD_INPUT: u8 = 2;
-/// SysRq-S or the kernel's watchdog ended the scheduler; the service's unit file has this number too.
+/// SysRq-S ended the scheduler, or the kernel's watchdog once too often; the service's unit file has this number too.
 pub const EJECTED: u8 = 3;
+/// The kernel's watchdog ended the scheduler, because a task had waited too long. The service starts it again.
+pub const STALLED: u8 = 4;
 /// Ctrl-C, as shells report it: 128 + SIGINT.
 pub const INTERRUPTED: u8 = 130;
 
@@ -41,6 +43,11 @@ impl Failure {
 
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    pub fn with_code(mut self, code: u8) -> Self {
+        self.code = code;
         self
     }
 

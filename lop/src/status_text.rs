@@ -14,6 +14,7 @@ pub fn introduction(status: &Status) -> String {
     let mut facts = vec![("kernel", status.kernel.clone()), ("policy", policy(status))];
     facts.extend(goal(status).map(|line| ("goal", line)));
     facts.extend(status.enforced.iter().map(|line| ("enforced", line.clone())));
+    facts.extend(status.handed_back.iter().map(|line| ("waits", line.clone())));
     facts.extend(status.lost.iter().map(|line| ("lost", line.clone())));
     if status.partial {
         facts.push(("partial", "tasks of the class SCHED_EXT only".to_string()));

@@ -51,6 +51,7 @@ enum lop_record_kind {
 	LOP_RECORD_LIST,      /* the loader is to make the lists of threads with declared lengths again */
 	LOP_RECORD_MAKE,      /* process `value` has become a make */
 	LOP_RECORD_ISOLATED,  /* the set of isolated CPUs may have changed */
+	LOP_RECORD_LIMIT,     /* a cgroup has got a finite limit of CPU time */
 	LOP_RECORD_EXIT,      /* the program has ended */
 	/* Only while decisions are logged. First decisions of the policy, each after the call that led to it. */
 	LOP_RECORD_SET,       /* `cpu` belongs to the set `value` now */

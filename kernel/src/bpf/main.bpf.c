@@ -595,6 +595,16 @@ void BPF_STRUCT_OPS(lopsided_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
 	release_slot(slot);
 }
 
+/* The kernel's value of a quota without limit (RUNTIME_INF). */
+#define LOP_NO_QUOTA (~0ULL)
+
+/* The cpu.max of a cgroup has changed. Only the fair class enforces it, so the loader gives the machine back. */
+void BPF_STRUCT_OPS(lopsided_cgroup_set_bandwidth, struct cgroup *cgrp, u64 period_us, u64 quota_us, u64 burst_us)
+{
+	if (quota_us != LOP_NO_QUOTA)
+		tell_loader(LOP_RECORD_LIMIT, bpf_ktime_get_ns(), 0, 0, 0);
+}
+
 static int on_timer(void *map, int *key, struct bpf_timer *timer)
 {
 	struct lop_world *c = begin(&timer_context);
@@ -672,6 +682,7 @@ SCX_OPS_DEFINE(lopsided_ops,
 	       .init_task = (void *)lopsided_init_task,
 	       .exit_task = (void *)lopsided_exit_task,
 	       .cgroup_set_weight = (void *)lopsided_cgroup_set_weight,
+	       .cgroup_set_bandwidth = (void *)lopsided_cgroup_set_bandwidth,
 	       .cpu_online = (void *)lopsided_cpu_online,
 	       .cpu_offline = (void *)lopsided_cpu_offline,
 	       .init = (void *)lopsided_init,

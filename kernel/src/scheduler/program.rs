@@ -7,7 +7,7 @@ use super::pages::Loaded;
 use super::plan::Order;
 use super::reserved::{system_cgroups, Reserved};
 use super::{libbpf_log, places, state};
-use crate::adapter::KernelError;
+use crate::adapter::{EndedBy, KernelError};
 use crate::hints::run_program;
 use crate::options::Options;
 use crate::status::Status;
@@ -184,7 +184,7 @@ impl Program {
         match exit.failed {
             Some(why) => Err(KernelError::new(why)
                 .dump(exit.dump)
-                .ejected(exit.ejected)
+                .ended_by(exit.ended_by)
                 .mend("the kernel's own scheduler is back")),
             None if exit.restart => Ok(Ended::Restart),
             None => {
@@ -213,7 +213,7 @@ impl Program {
         let orderly = raw.kind <= scx_utils::ScxExitKind::UnregKern as i32;
         ExitInfo {
             restart: info.should_restart(),
-            ejected: is_ejection(raw.kind),
+            ended_by: ended_by(raw.kind),
             failed: (!orderly).then_some(why),
             reason,
             dump: dump_text(),
@@ -290,15 +290,19 @@ impl Program {
     }
 }
 
-/// Whether an administrator's SysRq-S or the kernel's watchdog ended the program (`enum scx_exit_kind`).
-fn is_ejection(kind: i32) -> bool {
+/// From `enum scx_exit_kind`.
+fn ended_by(kind: i32) -> EndedBy {
     use scx_utils::ScxExitKind::{ErrorStall, SysRq};
-    kind == SysRq as i32 || kind == ErrorStall as i32
+    match kind {
+        kind if kind == SysRq as i32 => EndedBy::SysRq,
+        kind if kind == ErrorStall as i32 => EndedBy::Watchdog,
+        _ => EndedBy::Itself,
+    }
 }
 
 struct ExitInfo {
     restart: bool,
-    ejected: bool,
+    ended_by: EndedBy,
     failed: Option<String>,
     reason: String,
     dump: String,
@@ -393,12 +397,21 @@ fn set_flags(skel: &mut skeleton::OpenBpfSkel<'_>, options: &Options) {
     if options.partial {
         ops.flags |= *scx_utils::compat::SCX_OPS_SWITCH_PARTIAL;
     }
-    if !matches!(
-        scx_utils::compat::struct_has_field("sched_ext_ops", "cgroup_set_weight"),
-        Ok(true)
-    ) {
+    if !has_callback("cgroup_set_weight") {
         ops.cgroup_set_weight = std::ptr::null_mut();
     }
+    if !tells_limits() {
+        ops.cgroup_set_bandwidth = std::ptr::null_mut();
+    }
+}
+
+fn has_callback(name: &str) -> bool {
+    matches!(scx_utils::compat::struct_has_field("sched_ext_ops", name), Ok(true))
+}
+
+/// Whether the kernel reports limits of CPU time as they are set (Linux 6.17).
+pub fn tells_limits() -> bool {
+    has_callback("cgroup_set_bandwidth")
 }
 
 fn listen_to(skel: &BpfSkel<'static>, arrived: &Rc<RefCell<Vec<Record>>>) -> anyhow::Result<RingBuffer<'static>> {
@@ -416,9 +429,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_sysrq_and_the_watchdog_take_it_out_of_charge() {
+    fn sysrq_and_the_watchdog_end_it_from_outside() {
         use scx_utils::ScxExitKind::{Error, ErrorBPF, ErrorStall, SysRq, Unreg, UnregKern};
-        let ejected = [Unreg, UnregKern, SysRq, Error, ErrorBPF, ErrorStall].map(|kind| is_ejection(kind as i32));
-        assert_eq!(ejected, [false, false, true, false, false, true]);
+        for kind in [Unreg, UnregKern, Error, ErrorBPF] {
+            assert_eq!(ended_by(kind as i32), EndedBy::Itself);
+        }
+        assert_eq!(ended_by(SysRq as i32), EndedBy::SysRq);
+        assert_eq!(ended_by(ErrorStall as i32), EndedBy::Watchdog);
     }
 }

@@ -9,11 +9,12 @@ use crate::meter::MeterSetup;
 use crate::{signals, terminal};
 use clap::Args;
 use lop_agent::partition;
-use lop_kernel::support;
+use lop_kernel::{stalls, support};
 use lop_machine::doctor::{text, Finding, Report, State, Trial};
 use lop_machine::speed::{self, Asker, Speeds};
 use std::path::Path;
 use std::sync::atomic::Ordering;
+use std::time::SystemTime;
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -56,6 +57,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let setup = arguments.meter.below(root)?;
     let mut report = Report::look(&setup, vec![scheduler(root), cgroup(root)]);
     report.findings.extend(slowed(&arguments.place)?);
+    report.findings.extend(stalled(&arguments.place));
     if arguments.try_speeds {
         report.add_trial(root, try_speeds(&arguments.place)?);
     }
@@ -101,6 +103,17 @@ fn slowed(place: &Place) -> Result<Option<Finding>, Failure> {
         .costs("whoever measures here measures a slower machine")
         .mend("sudo lop amp reset");
     Ok((!lines.is_empty()).then_some(finding))
+}
+
+/// Ends by the kernel's watchdog in the last hour.
+fn stalled(place: &Place) -> Option<Finding> {
+    let line = stalls::describe(&place.run_dir(), SystemTime::now())?;
+    Some(
+        Finding::new("stalled", "ends by the kernel's watchdog", State::Partly)
+            .found(line)
+            .costs("after the fourth in an hour the kernel's own scheduler stays in charge")
+            .mend("journalctl -u lopsided"),
+    )
 }
 
 /// What the kernel says of sched_ext. Rights alone are missing to whoever forgot sudo.

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What the commands around the scheduler share: options, paths, errors.
 
-use crate::failure::{Failure, BAD_INPUT, EJECTED, FAILED};
+use crate::failure::{Failure, BAD_INPUT, EJECTED, FAILED, STALLED};
 use crate::policies;
 use crate::settings::Settings;
 use crate::suggested::Suggested;
 use clap::Args;
 use lop_agent::amp::{self, Amp};
 use lop_compare::enforcement::LINUX;
-use lop_kernel::adapter::KernelError;
+use lop_kernel::adapter::{EndedBy, KernelError};
 use lop_kernel::instance::RunDir;
 use lop_kernel::options::{parse_duration, parse_hold, GoalChoice, Options, Reserve};
 use lop_machine::intensity::Intensities;
@@ -205,7 +205,12 @@ impl From<KernelError> for Failure {
             Some(dump) => format!("{error}\n{dump}"),
             None => error.to_string(),
         };
-        Self::new(if error.ejected { EJECTED } else { FAILED }, message)
+        let code = match error.ended_by {
+            EndedBy::Itself => FAILED,
+            EndedBy::SysRq => EJECTED,
+            EndedBy::Watchdog => STALLED,
+        };
+        Self::new(code, message)
     }
 }
 
@@ -214,15 +219,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_was_taken_out_of_charge_ends_with_a_code_that_the_service_is_not_started_again_for() {
-        assert_eq!(Failure::from(KernelError::new("refused")).code, FAILED);
+    fn what_ended_it_chooses_the_code_by_which_the_service_starts_it_again() {
+        let code = |ended_by| Failure::from(KernelError::new("ended").ended_by(ended_by)).code;
         assert_eq!(
-            Failure::from(KernelError::new("by SysRq-S").ejected(true)).code,
-            EJECTED
+            [EndedBy::Itself, EndedBy::SysRq, EndedBy::Watchdog].map(code),
+            [FAILED, EJECTED, STALLED]
         );
         let unit = include_str!("../../../packaging/lopsided.service");
-        assert!(unit
-            .lines()
-            .any(|line| line == format!("RestartPreventExitStatus={EJECTED}")));
+        let has = |wanted: String| unit.lines().any(|line| line == wanted);
+        assert!(has(format!("RestartPreventExitStatus={EJECTED}")) && has("Restart=on-failure".into()));
+        // The first start, and one after each stall: all may fall into the interval.
+        assert!(has(format!(
+            "StartLimitBurst={}",
+            1 + lop_kernel::stalls::MOST_RESTARTS
+        )));
     }
 }

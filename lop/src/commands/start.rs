@@ -5,15 +5,16 @@ mod statistics;
 
 use super::enforce::{self, Enforce};
 use super::kernel::SchedulerArguments;
-use crate::failure::{Failure, BAD_INPUT, FAILED, INTERRUPTED};
+use crate::failure::{Failure, BAD_INPUT, EJECTED, FAILED, INTERRUPTED};
 use crate::settings::Settings;
 use crate::status_text::{self, duration};
 use crate::{signals, terminal};
 use clap::Args;
-use lop_kernel::adapter::{Exit, KernelError, Observer};
+use lop_kernel::adapter::{EndedBy, Exit, KernelError, Observer};
 use lop_kernel::daemon::{self, Log};
 use lop_kernel::instance::RunDir;
 use lop_kernel::options::Options;
+use lop_kernel::stalls;
 use lop_kernel::status::Status;
 use statistics::{parse_interval, Printer};
 use std::time::{Duration, SystemTime};
@@ -57,8 +58,9 @@ slice ended; woken kernel threads that may run on one CPU only (pinned); and CPU
 that entered the high set, left it or swapped places. Tools of sched_ext read the
 same from /var/run/scx/root/stats, as root.
 
-Exit code 3 if SysRq-S ended it, or the kernel's watchdog because a task had waited
-too long. The service does not start it again after that.";
+Exit code 4 if the kernel's watchdog ended it, because a task had waited too long: the
+service starts it again, at most three times an hour. Exit code 3 if that was once too
+often, or if SysRq-S ended it: the kernel's own scheduler stays in charge.";
 
 /// Options that say how to start mean nothing where nothing is started.
 const OF_A_START: [&str; 14] = [
@@ -156,12 +158,26 @@ fn serve(
     let _signals = signals::on_ending(move |_| requests.stop())?;
     let printer = stats.map(|interval| Printer::new(dir, interval));
     let mut announcer = Announcer { way, log, printer };
-    let exit = service.run(options, &mut *enforce::scheduler(way, dir), &mut announcer)?;
+    let exit = service
+        .run(options, &mut *enforce::scheduler(way, dir), &mut announcer)
+        .map_err(|error| failure_after(error, dir))?;
     drop(announcer);
     if !exit.was_in_charge {
         return Err(Failure::new(INTERRUPTED, "interrupted; nothing was changed"));
     }
     terminal::print(&summary(way, &exit))
+}
+
+/// With the line of `lop status` if the kernel's watchdog ended it, and the exit code by which the service starts it again or does not.
+fn failure_after(error: KernelError, dir: &RunDir) -> Failure {
+    let (ended_by, now) = (error.ended_by, SystemTime::now());
+    let failure = Failure::from(error);
+    match (ended_by, stalls::describe(dir, now)) {
+        (EndedBy::Watchdog, Some(line)) if stalls::recent(dir, now).len() > stalls::MOST_RESTARTS => {
+            failure.with_code(EJECTED).hint(line)
+        }
+        _ => failure,
+    }
 }
 
 /// Prints how the start went, and leaves the terminal if it is a daemon.

@@ -8,7 +8,7 @@ use crate::status_text;
 use crate::terminal;
 use clap::Args;
 use lop_kernel::status::Status;
-use lop_kernel::{instance, status_server, support};
+use lop_kernel::{instance, stalls, status_server, support};
 use std::io::IsTerminal;
 use std::time::{Duration, SystemTime};
 
@@ -44,7 +44,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     loop {
         let mut status = fetch(&arguments.place, arguments.format)?;
         // Walking all groups takes time, which this process spends instead of the scheduler.
-        if status.enforced.is_none() {
+        if status.enforced.is_none() && status.handed_back.is_none() {
             status.lost = support::limits(&arguments.place.root).map(|limited| limited.what);
         }
         let is_read = terminal::is_read(&shown(arguments, &status)?)?;
@@ -80,7 +80,11 @@ pub fn fetch(place: &Place, format: Format) -> Result<Status, Failure> {
         None => ("the kernel's own scheduler", "'lop start' takes over"),
     };
     let message = format!("Lopsided is not running; {who} is in charge: {way_out}");
-    Err(Failure::new(FAILED, message))
+    let failure = Failure::new(FAILED, message);
+    Err(match stalls::describe(&dir, SystemTime::now()) {
+        Some(line) => failure.hint(line),
+        None => failure,
+    })
 }
 
 fn shown(arguments: &Arguments, status: &Status) -> Result<String, Failure> {

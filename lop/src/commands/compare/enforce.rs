@@ -202,4 +202,9 @@ impl Observer for Watcher {
     fn note(&mut self, line: &str) {
         terminal::note(line);
     }
+
+    /// What is measured from now on would not be this policy.
+    fn handed_back(&mut self, line: &str) -> Result<(), KernelError> {
+        Err(KernelError::new(line))
+    }
 }
