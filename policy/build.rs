@@ -16,8 +16,8 @@ const CALLED: &str = "
     active undeclared target due_at_ns joiner leaver queue_waits slice_ns on_reserved_core is_usable may_go_on wakes_anew
     clock_of until_late_ns owner_says_nobody_waits
     ranks_before displaces class_on has_core_by_length
-    note_counters memory_class planned_mpmi speedup_of_mpmi is_planned
-    spread gather predicted_edp specialise plan_threads is_wanted gains_more
+    note_counters declare_memory memory_class planned_mpmi speedup_of_mpmi is_planned
+    spread gather predicted_edp specialise plan_threads must_switch has_basis demand_permille home_of gains_more
     set_domain set_domain_on wants_domain end_plans go_to
     list_threads listed_left least_gain work_ns put_on_list
     count_arrived is_better_place

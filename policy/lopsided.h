@@ -486,15 +486,16 @@ lop_rule void lop_cpu_taken(struct lop_sched *s, struct lop_world *world, u32 cp
 }
 
 /*
- * A plan of spread.h or gather.h says where the task is to run from now on. True: it is elsewhere. If it runs, the
- * adapter takes its CPU (as at the end of a slice) and queues it again; if it waits, it moves after it has run.
+ * A plan of spread.h or gather.h says where the task is to run from now on. True: it is elsewhere, and has no home to which
+ * it goes in any case. If it runs, the adapter takes its CPU (as at the end of a slice) and queues it again; if it waits, it
+ * moves after it has run.
  */
 lop_rule bool lop_set_domain(struct lop_sched *s, struct lop_task *t, s32 domain, u32 cpu)
 {
 	lop_assert(domain == LOP_NONE || (u32)domain < LOP_MAX_MEMORY_DOMAINS);
 	s->planned |= domain != LOP_NONE;
 	t->wanted_domain = domain;
-	return lop_wants_domain(s, t) && t->counted && s->topology.memory_domain[lop_cpu_index(cpu)] != domain;
+	return lop_wants_domain(s, t) && t->counted && lop_home_of(s, t) == LOP_NONE && s->topology.memory_domain[lop_cpu_index(cpu)] != domain;
 }
 
 /*

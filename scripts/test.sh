@@ -35,6 +35,7 @@ begin
 scripts/need.sh rust cc clang bpf go dbus-daemon make openmp clang-openmp sanitizers python3 unshare
 find_rtapp_examples
 stages_of_lint
+stage 'house check' scripts/house-rules-test.sh
 stage 'policy check' scripts/policy-check-test.sh
 stage 'policy gcc' scripts/policy-check.sh gcc
 stage 'policy clang' scripts/policy-check.sh clang

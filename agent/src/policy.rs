@@ -5,9 +5,7 @@ use crate::cpus::Cpus;
 use lop_policy::{Env, PolicyHandle, Set, WEIGHT_DEFAULT};
 use std::collections::BTreeMap;
 
-pub(crate) use lop_policy::{
-    hint_flags, rules, App, CpuPlace, Listed, Named, Planned, Task, MAX_LISTED, MAX_PLANNED, NONE,
-};
+pub(crate) use lop_policy::{hint_flags, rules, App, CpuPlace, Listed, Named, Planned, Task, MAX_LISTED, NONE};
 
 /// The user's settings, and properties of the machine.
 #[derive(Debug, Clone, Copy)]
@@ -340,17 +338,19 @@ impl Policy {
     pub fn plans(&self) -> bool {
         self.handle().config.plans()
     }
-    /// Whether its plans switch memory domains off.
-    pub fn gathers(&self) -> bool {
-        self.handle().config.gathers()
+    /// Fills in the facts about a thread that its task has.
+    pub fn note_task(&self, thread: &mut Planned, task: &Task) {
+        thread.note_task(&self.handle(), task);
     }
-    /// Fills in where each of the threads, at most [`MAX_PLANNED`], should run.
-    pub fn plan(&mut self, threads: &mut [Planned]) {
-        self.planner.plan(&self.owner.handle(), threads, self.answers.now_ns);
+    /// Fills in where each of the threads, at most [`lop_policy::MAX_PLANNED`], should run. Their facts are about the last `period_ns`.
+    pub fn plan(&mut self, threads: &mut [Planned], period_ns: u64) {
+        self.planner
+            .plan(&self.owner.handle(), threads, period_ns, self.answers.now_ns);
     }
-    /// Whether the last plan places a thread in the memory domain.
-    pub fn is_wanted(&mut self, domain: u16) -> bool {
-        self.planner.wants(domain.into())
+    /// Memory domains to switch on before the threads of the last plan move, or off after that.
+    pub fn switches(&mut self, on: bool) -> Vec<u16> {
+        let domains = self.planner.switches(&self.owner.handle(), on).into_iter();
+        domains.map(|domain| domain as u16).collect()
     }
     pub fn set_domain_on(&mut self, domain: u16, on: bool) {
         let (policy, now_ns) = (self.handle(), self.answers.now_ns);

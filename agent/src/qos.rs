@@ -8,11 +8,10 @@
 //!
 //! Sched QoS drafts execution profiles, but has no keys for them yet: `profile` and `thread_profile` are ours.
 
-use crate::plan::{INTENSIVE, VERY_LOW};
 use glob::Pattern;
 use lop_machine::input::read_text;
 use lop_machine::InputError;
-use lop_policy::hint_flags;
+use lop_policy::{hint_flags, MemoryClass};
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeSet;
@@ -172,11 +171,12 @@ impl Said {
 
     /// `enum lop_memory_class`, 0 for none.
     pub(crate) fn memory(self) -> u8 {
-        match self.profile {
-            Some(Profile::Compute) => VERY_LOW,
-            Some(Profile::Memory) => INTENSIVE,
-            Some(Profile::Synchronization) | None => 0,
-        }
+        let class = match self.profile {
+            Some(Profile::Compute) => MemoryClass::VeryLow,
+            Some(Profile::Memory) => MemoryClass::Intensive,
+            Some(Profile::Synchronization) | None => MemoryClass::Unknown,
+        };
+        class as u8
     }
 }
 
@@ -260,6 +260,9 @@ impl Qos {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const VERY_LOW: u8 = MemoryClass::VeryLow as u8;
+    const INTENSIVE: u8 = MemoryClass::Intensive as u8;
 
     fn qos(text: &str) -> Qos {
         Qos::parse("qos.json", text).unwrap()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Which parts of a policy can be enforced from user space.
 
-use crate::{pace, plan};
+use crate::pace;
 use lop_policy::{rules, Config, Named, PolicyName, Reserve};
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub fn for_machine(chosen: PolicyName) -> Result<PolicyName, String> {
 pub fn reaction(policy: Named) -> Duration {
     let config = policy.config();
     match config.plans() && !config.only_known {
-        true => plan::PERIOD * 2,
+        true => Duration::from_nanos(2 * lop_policy::PLAN_PERIOD_NS),
         false => pace::REACTION,
     }
 }

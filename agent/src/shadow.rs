@@ -467,15 +467,14 @@ impl Shadow {
     }
 
     /// Plans where these tasks run, at most [`lop_policy::MAX_PLANNED`], and carries the plan out. `threads` has what is known of each.
-    pub fn plan(&mut self, ids: &[u32], threads: &mut [Planned]) {
+    pub fn plan(&mut self, ids: &[u32], threads: &mut [Planned], period_ns: u64) {
         for (id, thread) in ids.iter().zip(&mut *threads) {
             let Some(entry) = self.tasks.get(id) else { continue };
+            self.policy.note_task(thread, &entry.task);
             thread.runs = matches!(entry.place, Place::Runs(_));
             thread.cpu = self.last_cpu(*id).map_or(NONE, |cpu| cpu as i32);
-            thread.fixed = entry.restricted;
         }
-        self.policy.plan(threads);
-        // Domains are switched on before work needs them, and off after all tasks were told to leave.
+        self.policy.plan(threads, period_ns);
         self.switch_domains(true);
         let to_domain: Vec<u32> = (ids.iter().zip(&*threads))
             .filter_map(|(&id, thread)| self.send_to_domain(id, thread))
@@ -500,14 +499,11 @@ impl Shadow {
         self.follow();
     }
 
-    /// Switches on the domains in which the plan has a task, or switches off those in which it has none.
     fn switch_domains(&mut self, on: bool) {
-        if self.policy.gathers() {
-            let wrong = |domain: &u16| self.policy.is_wanted(*domain) == on;
-            let wrong: Vec<u16> = self.domains.keys().copied().filter(wrong).collect();
-            wrong.iter().for_each(|&domain| self.policy.set_domain_on(domain, on));
-            self.follow();
+        for domain in self.policy.switches(on) {
+            self.policy.set_domain_on(domain, on);
         }
+        self.follow();
     }
 
     /// Sends the task to its domain. Returns the CPU that it must leave for that.

@@ -32,6 +32,12 @@ lop_rule u32 lop_measured_mpmi(u64 misses, u64 instructions)
 	return (u32)((misses * 1000000 + instructions / 2) / instructions);
 }
 
+/* The thread declares a class. One that this version does not know, of a later version of hints, is no declaration. */
+lop_rule void lop_declare_memory(struct lop_intensity *i, u32 class)
+{
+	i->declared = (u8)(class <= LOP_MEMORY_INTENSIVE ? class : LOP_MEMORY_UNKNOWN);
+}
+
 /*
  * smoothed = 0.65 * new + 0.35 * old
  * Worked example: 20 MPKI after 10 MPKI is 16.5 MPKI.

@@ -3,22 +3,68 @@
 #include "specialise.h"
 #include "uclamp.h"
 /*
- * The plans of a configuration (spread, gather, specialise) are made from what an adapter saw of threads.
- * For adapters of real machines. What a plan needs to know of CPUs it reads from the policy's
- * own state.
- * Tested in: kernel/src/scheduler/plan. Studied in: none.
+ * The plans of a configuration (spread, gather, specialise) are made from facts about threads, which adapters hand over.
+ * Which threads are planned, what each demands, which stay, which go together and what a domain is follow here and nowhere
+ * else. Facts about CPUs are in the policy's own state.
+ * Tested in: plan. Studied in: memory-domains, power-domains, everything.
  */
+#define LOP_PLAN_PERIOD_NS (1000 * LOP_MS_NS) /* how often an adapter makes a plan, while there is anything to plan */
+/* Threads that demand less are not planned (our choice): if only such threads run, the machine is idle. */
+#define LOP_LEAST_DEMAND_PERMILLE 10
+
 struct lop_planned {
+	/* Facts. */
 	struct lop_intensity intensity;
-	u64 moved_ns;        /* when a plan moved it last; 0: never */
-	u32 speedup_permille; /* result: on the scale of uclamp.h; 0: unknown */
-	u32 demand_permille; /* share of the last second in which it ran or waited to run */
-	s32 cpu;             /* CPU that it ran on last */
-	s32 wanted_domain;   /* result: memory domain that it is to run in; LOP_NONE: it stays */
-	s32 wanted_cpu;      /* result: CPU that it changes to; LOP_NONE: it stays */
+	u64 active_ns;       /* time of the last period in which it ran or waited to run */
+	u32 shares;          /* 1 + number of its application, if that declares that its threads share memory; 0 */
+	u32 gain_permille;   /* SF between the slowest and the fastest kind x 1000, if known by other means than intensity; 0 */
+	s32 cpu;             /* CPU that it runs on or ran on last; LOP_NONE: it has not run yet */
+	s32 home;            /* lop_home_of() */
 	bool runs;
-	bool fixed;          /* may not run on every CPU */
+	bool restricted, system; /* as in struct lop_task */
+	/* State that the adapter keeps from one plan to the next. */
+	u64 moved_ns;        /* when a plan moved it last; 0: never */
+	/* Results. */
+	u32 speedup_permille; /* on the scale of uclamp.h; 0: unknown */
+	s32 wanted_domain;   /* memory domain that it runs in from now on; LOP_NONE: any */
+	s32 wanted_cpu;      /* CPU that it changes to; LOP_NONE: it stays */
 };
+
+/* Share of a period in which a thread ran or waited to run, x 1000, rounded up. */
+lop_rule u32 lop_demand_permille(u64 active_ns, u64 period_ns)
+{
+	return (u32)lop_min((lop_min(active_ns, period_ns) * 1000 + period_ns - 1) / lop_max(period_ns, 1), 1000);
+}
+
+/*
+ * There is something to plan by: a thread whose class is declared, or any thread if the adapter `measures` intensity. Without
+ * that all threads are alike, and an adapter ends its plans.
+ */
+lop_rule bool lop_has_basis(const struct lop_planned *threads, u32 nr, bool measures)
+{
+	bool has_basis = false;
+	u32 n;
+	lop_for(n, 0, nr) has_basis |= measures || threads[n].intensity.declared != LOP_MEMORY_UNKNOWN;
+	return has_basis;
+}
+
+/*
+ * No plan moves the thread:
+ * 1. if its affinity is restricted: it may not run on every CPU of a domain;
+ * 2. if it is the system's own work and a core is reserved for that: it runs there;
+ * 3. if it is paced: it runs at its home, so an order to leave only interrupts it.
+ */
+lop_rule bool lop_is_fixed(const struct lop_sched *s, const struct lop_planned *t)
+{
+	return t->restricted || (t->system && lop_has_reserved(s)) || t->home != LOP_NONE;
+}
+
+/* The memory domain that the thread is in: for a paced one that of its home, though it may be late and run elsewhere. */
+lop_rule s32 lop_present_domain(const struct lop_sched *s, const struct lop_planned *t)
+{
+	s32 cpu = t->home != LOP_NONE ? t->home : t->cpu;
+	return cpu == LOP_NONE ? LOP_NONE : s->topology.memory_domain[lop_cpu_index((u32)cpu)];
+}
 
 /*
  * Power where none was measured (our choice): a busy core draws as much as a node beyond its cores does while it is on,
@@ -44,11 +90,11 @@ lop_subprog bool lop_counts_as_core(const struct lop_sched *s lop_nonnull, u32 c
 	return lowest;
 }
 
-/* Adds a core to a domain, whose speed is the mean of those of its cores. */
+/* Adds a core to a domain. `permille` is the sum of speeds until lop_describe_domains() takes the mean. */
 lop_rule void lop_add_core(const struct lop_sched *s, struct lop_domain *d, u32 cpu)
 {
 	u32 permille = s->topology.tier_permille[s->topology.tier[lop_cpu_index(cpu)] & (LOP_MAX_TIERS - 1)];
-	d->permille = (d->permille * d->cores + (permille ? permille : 1000)) / (d->cores + 1);
+	d->permille += permille ? permille : 1000;
 	d->cores++;
 }
 
@@ -68,15 +114,18 @@ lop_subprog u32 lop_describe_domains(struct lop_plan *p lop_nonnull, const struc
 		if (lop_counts_as_core(s, n))
 			lop_add_core(s, d, n);
 	}
+	lop_for(n, 0, LOP_MAX_MEMORY_DOMAINS) {
+		struct lop_domain *d = lop_domain_at(p, (s32)n);
+		d->permille /= (u32)lop_max(d->cores, 1);
+	}
 	return p->nr_domains;
 }
 
 /* Fills in `wanted_domain` by gather.h or spread.h; returns how many threads move. */
-lop_subprog u32 lop_plan_domains(struct lop_plan *p lop_nonnull, const struct lop_sched *s lop_nonnull, struct lop_planned *threads lop_nonnull, u32 nr, u64 now_ns)
+lop_subprog u32 lop_plan_domains(struct lop_plan *p lop_nonnull, const struct lop_sched *s lop_nonnull, struct lop_planned *threads lop_nonnull, u32 nr)
 {
 	u32 planned = 0, moves, n;
 	lop_describe_domains(p, s);
-	p->now_ns = now_ns;
 	lop_for(n, 0, LOP_MAX_PLANNED) {
 		const struct lop_planned *t = &threads[n];
 		if (n >= nr)
@@ -86,10 +135,11 @@ lop_subprog u32 lop_plan_domains(struct lop_plan *p lop_nonnull, const struct lo
 		*lop_thread_at(p, planned++) = (struct lop_thread){
 			.moved_ns = t->moved_ns,
 			.mpmi = lop_planned_mpmi(&t->intensity),
-			.demand_permille = t->demand_permille,
-			.domain = s->topology.memory_domain[lop_cpu_index((u32)t->cpu)],
+			.demand_permille = lop_demand_permille(t->active_ns, p->period_ns),
+			.domain = lop_present_domain(s, t),
+			.together = t->shares,
 			.memory = (u8)lop_memory_class(&t->intensity),
-			.fixed = t->fixed,
+			.fixed = lop_is_fixed(s, t),
 		};
 	}
 	p->nr_threads = planned;
@@ -110,7 +160,7 @@ lop_subprog u32 lop_plan_domains(struct lop_plan *p lop_nonnull, const struct lo
 
 /*
  * Fills in `wanted_cpu` by specialise.h; returns how many threads move. SF follows from intensity and the speeds of the
- * fastest and the slowest kind; for a thread of unknown class it is unknown.
+ * fastest and the slowest kind; for a thread of unknown class it is what the adapter knows.
  */
 lop_subprog u32 lop_plan_kinds(struct lop_cast *c lop_nonnull, const struct lop_sched *s lop_nonnull, struct lop_planned *threads lop_nonnull, u32 nr, u64 now_ns)
 {
@@ -128,10 +178,10 @@ lop_subprog u32 lop_plan_kinds(struct lop_cast *c lop_nonnull, const struct lop_
 		t->speedup_permille = known ? lop_measured_speedup(mpmi) : 0;
 		*lop_specialist_at(c, n) = (struct lop_specialist){
 			.moved_ns = t->moved_ns,
-			.speedup_permille = known ? lop_speedup_of_mpmi(mpmi, ratio_permille) : 0,
+			.speedup_permille = known ? lop_speedup_of_mpmi(mpmi, ratio_permille) : t->gain_permille,
 			.cpu = t->runs ? t->cpu : LOP_NONE,
 			.tier = top->tier[lop_cpu_index((u32)t->cpu)],
-			.fixed = t->fixed || lop_has_core_by_length(s, lop_cpu_index((u32)t->cpu)),
+			.fixed = lop_is_fixed(s, t) || lop_has_core_by_length(s, lop_cpu_index((u32)t->cpu)),
 			.class = (u8)lop_class_on(s, lop_cpu_index((u32)t->cpu)),
 		};
 	}
@@ -147,20 +197,32 @@ lop_subprog u32 lop_plan_kinds(struct lop_cast *c lop_nonnull, const struct lop_
 
 /*
  * Fills in where each of the `nr` threads (at most LOP_MAX_PLANNED) is to run, by the plans of the configuration;
- * returns how many move. `p` was zeroed once.
+ * returns how many move. The facts are about the last `period_ns`. `p` was zeroed once.
  */
-lop_rule u32 lop_plan_threads(struct lop_plan *p, struct lop_cast *c, const struct lop_sched *s, struct lop_planned *threads, u32 nr, u64 now_ns)
+lop_rule u32 lop_plan_threads(struct lop_plan *p, struct lop_cast *c, const struct lop_sched *s, struct lop_planned *threads, u32 nr, u64 period_ns, u64 now_ns)
 {
 	u32 moves = 0, n;
 	nr = (u32)lop_min(nr, LOP_MAX_PLANNED);
+	p->now_ns = now_ns;
+	p->period_ns = period_ns;
 	lop_for(n, 0, LOP_MAX_PLANNED) {
 		if (n >= nr)
 			break;
 		threads[n].wanted_domain = threads[n].wanted_cpu = LOP_NONE;
 	}
 	if (s->config.domains != LOP_DOMAINS_AS_COME)
-		moves += lop_plan_domains(p, s, threads, nr, now_ns);
+		moves += lop_plan_domains(p, s, threads, nr);
 	if (s->config.specialise)
 		moves += lop_plan_kinds(c, s, threads, nr, now_ns);
 	return moves;
+}
+
+/*
+ * The last plan gathers, and wants this domain to be on or off, which it is not. An adapter switches domains on before it
+ * moves threads, and off after that. A plan of no thread, as all are of unknown class, switches nothing.
+ */
+lop_subprog bool lop_must_switch(struct lop_plan *p lop_nonnull, const struct lop_sched *s lop_nonnull, s32 domain, bool on)
+{
+	bool is_off = lop_cpus_common(lop_domain_cpus(s, domain), &s->off) > 0;
+	return s->config.domains == LOP_DOMAINS_GATHER && p->nr_threads && is_off == on && lop_is_wanted(p, domain) == on;
 }

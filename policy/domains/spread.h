@@ -58,6 +58,7 @@ struct lop_domain {
 
 struct lop_plan {
 	u64 now_ns;
+	u64 period_ns;                     /* that the threads' facts are about, see plan.h */
 	u32 nr_threads, nr_domains;
 	u32 open_cores, demand_permille;   /* of open domains, of all threads */
 	u64 open_work;                     /* of open domains: lop_work_of() */

@@ -42,6 +42,12 @@ lop_subprog bool lop_has_home(const struct lop_sched *s lop_nonnull, const struc
 
 lop_rule bool lop_is_paced(const struct lop_sched *s, const struct lop_task *t) { return lop_has_pace(s) && lop_has_home(s, t); }
 
+/* The CPU of the task's home, even while it runs elsewhere because it is late; LOP_NONE. */
+lop_rule s32 lop_home_of(const struct lop_sched *s, const struct lop_task *t)
+{
+	return lop_has_pace(s) && lop_keeps_home(s, t) ? (s32)lop_cpu_index(t->pace.home - 1) : LOP_NONE;
+}
+
 /* Whom a task with a home wakes shares its clock, so that a chain has one. 0: it has none. */
 lop_rule u64 lop_clock_of(const struct lop_sched *s, const struct lop_task *waker)
 {

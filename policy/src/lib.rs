@@ -29,7 +29,8 @@ pub use ffi::{
 };
 pub use names::PolicyName;
 pub use plan::{
-    gains_more, is_planned, speedup_of_mpmi, Domain, Intensity, Listed, Planned, Planner, Specialist, Thread,
+    gains_more, has_basis, is_planned, keep_active, speedup_of_mpmi, Domain, Intensity, Listed, Planned, Planner,
+    Specialist, Thread,
 };
 pub use task::{born, clamp_speedup, declare_length, displaces, median_length, weight_of_nice, weight_of_share, Task};
 
@@ -50,6 +51,8 @@ pub const FULL_SPEED: u32 = ffi::LOP_FULL_SPEED;
 /// More threads than this are not planned, or not listed.
 pub const MAX_PLANNED: usize = ffi::LOP_MAX_PLANNED as usize;
 pub const MAX_LISTED: usize = ffi::LOP_MAX_LISTED as usize;
+/// How often plans are made, while there is anything to plan.
+pub const PLAN_PERIOD_NS: u64 = ffi::LOP_PLAN_PERIOD_NS as u64;
 /// Limit for groups that are parents of others ([`PolicyHandle::group`]).
 pub const MAX_GROUPS: usize = 1024;
 /// A task of nice 0, and a group with cpu.weight 100.

@@ -3,7 +3,7 @@
 //! or at which CPU it waits (`list.h`). Plans are pure: slices come in, and the answers are written to them.
 
 use super::ffi;
-use super::{Config, MemoryClass, Power, Sched, MAX_CPUS, MAX_LISTED, MAX_MEMORY_DOMAINS, MAX_PLANNED, NONE};
+use super::{Config, MemoryClass, Power, Sched, Task, MAX_CPUS, MAX_LISTED, MAX_MEMORY_DOMAINS, MAX_PLANNED, NONE};
 
 pub use ffi::{
     lop_domain as Domain, lop_intensity as Intensity, lop_listed as Listed, lop_planned as Planned,
@@ -11,18 +11,21 @@ pub use ffi::{
 };
 
 impl Intensity {
+    /// The class that the thread declares, of `enum lop_memory_class`; an unknown one is no declaration.
+    pub fn declare(&mut self, class: u32) {
+        unsafe { ffi::lop_declare_memory(self, class) }
+    }
+    #[must_use]
+    pub fn is_declared(&self) -> bool {
+        self.declared != MemoryClass::Unknown as u8
+    }
     /// What counters showed in the last `passed_ns`.
     pub fn note(&mut self, misses: u64, instructions: u64, passed_ns: u64) {
         unsafe { ffi::lop_note_counters(self, misses, instructions, passed_ns) }
     }
-    /// A `declared` beyond the last class counts as no declaration.
     #[must_use]
     pub fn class(&self) -> MemoryClass {
-        let mut known = *self;
-        if known.declared > MemoryClass::Intensive as u8 {
-            known.declared = MemoryClass::Unknown as u8;
-        }
-        unsafe { ffi::lop_memory_class(&known) }
+        unsafe { ffi::lop_memory_class(self) }
     }
     /// Misses per million instructions to plan with.
     #[must_use]
@@ -57,16 +60,45 @@ impl Default for Planned {
     fn default() -> Self {
         Self {
             intensity: Intensity::default(),
+            active_ns: 0,
+            shares: 0,
+            gain_permille: 0,
+            cpu: NONE,
+            home: NONE,
+            runs: false,
+            restricted: false,
+            system: false,
             moved_ns: 0,
             speedup_permille: 0,
-            demand_permille: 0,
-            cpu: NONE,
             wanted_domain: NONE,
             wanted_cpu: NONE,
-            runs: false,
-            fixed: false,
         }
     }
+}
+
+impl Planned {
+    /// Fills in the facts that the policy's own state of the task has.
+    pub fn note_task(&mut self, sched: &Sched, task: &Task) {
+        (self.restricted, self.system) = (task.restricted, task.system);
+        self.home = unsafe { ffi::lop_home_of(sched, &**task) };
+    }
+}
+
+/// Keeps the threads that demand enough to be planned; of too many those that demand most, of equals the first.
+/// `active_ns`: how long each ran or waited to run in the last `period_ns`.
+pub fn keep_active<T>(threads: &mut Vec<T>, period_ns: u64, active_ns: impl Fn(&T) -> u64) {
+    let demand = |thread: &T| unsafe { ffi::lop_demand_permille(active_ns(thread), period_ns) };
+    threads.retain(|thread| demand(thread) >= ffi::LOP_LEAST_DEMAND_PERMILLE);
+    if threads.len() > MAX_PLANNED {
+        threads.sort_by_key(|thread| std::cmp::Reverse(demand(thread)));
+        threads.truncate(MAX_PLANNED);
+    }
+}
+
+/// Whether there is something to plan by. If not, no plan holds. `measures`: intensity is measured.
+#[must_use]
+pub fn has_basis(threads: &[Planned], measures: bool) -> bool {
+    unsafe { ffi::lop_has_basis(threads.as_ptr(), threads.len() as u32, measures) }
 }
 
 impl Domain {
@@ -146,15 +178,17 @@ impl Planner {
         threads[..listed].copy_from_slice(&list.thread[..listed]);
     }
     /// Where each thread is to run (at most [`MAX_PLANNED`]), by the plans in the state's configuration (plan.h);
-    /// returns how many move.
-    pub fn plan(&mut self, sched: &Sched, threads: &mut [Planned], now_ns: u64) -> u32 {
+    /// returns how many move. The facts are about the last `period_ns`.
+    pub fn plan(&mut self, sched: &Sched, threads: &mut [Planned], period_ns: u64, now_ns: u64) -> u32 {
         let planned = threads.len().min(MAX_PLANNED) as u32;
         let (plan, cast) = (&mut *self.plan, &mut *self.cast);
-        unsafe { ffi::lop_plan_threads(plan, cast, sched, threads.as_mut_ptr(), planned, now_ns) }
+        unsafe { ffi::lop_plan_threads(plan, cast, sched, threads.as_mut_ptr(), planned, period_ns, now_ns) }
     }
-    /// Whether the last plan wants a thread in this memory domain.
-    pub fn wants(&mut self, domain: u32) -> bool {
-        unsafe { ffi::lop_is_wanted(&mut *self.plan, domain as i32) }
+    /// Memory domains to switch on before the threads of the last plan move, or off after that.
+    pub fn switches(&mut self, sched: &Sched, on: bool) -> Vec<u32> {
+        let domains = 0..u32::from(sched.topology.nr_memory_domains);
+        let must = |&domain: &u32| unsafe { ffi::lop_must_switch(&mut *self.plan, sched, domain as i32, on) };
+        domains.filter(must).collect()
     }
 }
 

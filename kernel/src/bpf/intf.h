@@ -146,14 +146,14 @@ struct lop_look {
 	/* Declared length. 0: none, or no list may take the thread: its affinity is restricted or it is exiting. */
 	u32 length;
 	u32 listed;       /* 1 + the CPU where a list makes it wait; 0: none does */
-	u32 unused;
-	/* For all plans. */
+	/* For all plans: facts of struct lop_planned. */
+	s32 home;
 	u32 thread;
 	s32 cpu;          /* where it runs or ran last */
 	u32 memory;       /* as in its hint */
 	u8 runs;          /* running now */
-	u8 fixed;         /* no plan may move it */
-	u16 unused_too;
+	u8 restricted, system;
+	u8 unused;
 };
 
 /* Orders of the loader to the program. */

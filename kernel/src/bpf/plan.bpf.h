@@ -82,7 +82,9 @@ int lop_look(struct bpf_iter__task *about)
 	look.ran_ns = p->se.sum_exec_runtime;
 	look.waited_ns = p->sched_info.run_delay;
 	look.runs = scx_bpf_task_running(p);
-	look.fixed = t->task.restricted || lop_for_reserved(&lopsided, &t->task);
+	look.restricted = t->task.restricted;
+	look.system = t->task.system;
+	look.home = lop_home_of(&lopsided, &t->task);
 	bpf_seq_write(about->meta->seq, &look, sizeof(look));
 	return 0;
 }

@@ -7,18 +7,12 @@ use crate::adapter::KernelError;
 use crate::options::{Options, PolicyName};
 use lop_machine::counters::Measured;
 use lop_machine::live::LiveMachine;
-use lop_policy::{gains_more, Config, Goal, Planned, Sched, MAX_PLANNED, NONE};
+use lop_policy::{gains_more, has_basis, keep_active, Config, Goal, Planned, Sched, NONE, PLAN_PERIOD_NS};
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 /// How often threads are looked at.
-pub const PERIOD: Duration = Duration::from_secs(1);
-const PERIOD_NS: u64 = 1_000_000_000;
-/// The last memory class of version 1 of hints; higher values, of later versions, are ignored.
-const INTENSIVE: u8 = 3;
-/// Threads that ran and waited for less than this share of the last second are not planned, x 1000 (our choice): if only such threads run, the
-/// machine is idle.
-const LEAST_DEMAND: u32 = 10;
+pub const PERIOD: Duration = Duration::from_nanos(PLAN_PERIOD_NS);
 
 /// An order for the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +50,8 @@ pub enum Order {
 /// What is remembered of a thread from one look to the next.
 #[derive(Debug, Clone, Copy)]
 struct Kept {
-    active_ns: u64,
+    /// Time that it has run or waited to run, since its start.
+    total_ns: u64,
     planned: Planned,
     /// Memory domain that the program was told; `NONE` if none.
     told: i32,
@@ -68,7 +63,6 @@ struct Kept {
 
 /// Makes the plans of a policy that uses them.
 pub struct Planner {
-    gathers: bool,
     planner: lop_policy::Planner,
     measured: Measured,
     known: HashMap<u32, Kept>,
@@ -112,12 +106,11 @@ impl Planner {
                 "lop hint --memory",
             )
         };
-        config.plans().then(|| Self::with(config.gathers(), measured()))
+        config.plans().then(|| Self::with(measured()))
     }
 
-    fn with(gathers: bool, measured: Measured) -> Self {
+    fn with(measured: Measured) -> Self {
         Self {
-            gathers,
             planner: lop_policy::Planner::default(),
             measured,
             known: HashMap::new(),
@@ -159,15 +152,13 @@ impl Planner {
         if std::mem::take(&mut self.fresh) {
             return Vec::new();
         }
-        self.threads = active.len();
-        self.declared = active
-            .iter()
-            .filter(|thread| self.known[thread].planned.intensity.declared != 0)
-            .count();
-        if self.declared == 0 && (!self.measures() || active.is_empty()) {
+        let threads: Vec<Planned> = active.iter().map(|thread| self.known[thread].planned).collect();
+        self.threads = threads.len();
+        self.declared = threads.iter().filter(|thread| thread.intensity.is_declared()).count();
+        if !has_basis(&threads, self.measures()) {
             return self.rest(sched);
         }
-        self.plan(&active, sched, now_ns)
+        self.plan(&active, threads, sched, now_ns)
     }
 
     /// To be called if the threads could not be looked at.
@@ -180,10 +171,10 @@ impl Planner {
         self.next.is_none()
     }
 
-    /// Updates what is known. Returns the threads that were active since the last look; those with the most demand, if there are too many to plan.
+    /// Updates what is known. Returns the threads that demanded enough since the last look to be planned.
     fn see(&mut self, looks: &[Look]) -> Vec<u32> {
         let none = Kept {
-            active_ns: 0,
+            total_ns: 0,
             planned: Planned::default(),
             told: NONE,
             told_permille: 0,
@@ -193,32 +184,27 @@ impl Planner {
         let mut active = Vec::new();
         for look in looks {
             let kept = self.known.entry(look.thread).or_insert(none);
-            let active_ns = look.ran_ns + look.waited_ns;
+            let total_ns = look.ran_ns + look.waited_ns;
             // The number belongs to another thread now, which counts from 0.
-            if active_ns < kept.active_ns {
+            if total_ns < kept.total_ns {
                 *kept = none;
             }
-            let passed_ns = active_ns - kept.active_ns;
-            (kept.active_ns, kept.lives) = (active_ns, true);
             let planned = &mut kept.planned;
-            planned.demand_permille = (passed_ns.saturating_mul(1000)).div_ceil(PERIOD_NS).min(1000) as u32;
-            planned.intensity.declared = u8::try_from(look.memory)
-                .ok()
-                .filter(|class| *class <= INTENSIVE)
-                .unwrap_or(0);
-            (planned.cpu, planned.runs, planned.fixed) = (look.cpu, look.runs != 0, look.fixed != 0);
-            if planned.demand_permille >= LEAST_DEMAND && !self.fresh {
-                active.push(look.thread);
-            }
+            planned.active_ns = total_ns - kept.total_ns;
+            planned.intensity.declare(look.memory);
+            (planned.cpu, planned.home, planned.runs) = (look.cpu, look.home, look.runs != 0);
+            (planned.restricted, planned.system) = (look.restricted != 0, look.system != 0);
+            (kept.total_ns, kept.lives) = (total_ns, true);
+            active.push(look.thread);
         }
         self.known.retain(|_, kept| kept.lives);
-        if active.len() > MAX_PLANNED {
-            active.sort_by_key(|thread| std::cmp::Reverse(self.known[thread].planned.demand_permille));
-            active.truncate(MAX_PLANNED);
+        if self.fresh {
+            return Vec::new();
         }
-        if !self.fresh {
-            self.measure(&active);
-        }
+        keep_active(&mut active, PLAN_PERIOD_NS, |thread| {
+            self.known[thread].planned.active_ns
+        });
+        self.measure(&active);
         active
     }
 
@@ -234,21 +220,21 @@ impl Planner {
             else {
                 continue;
             };
-            kept.planned.intensity.note(misses, instructions, PERIOD_NS);
+            kept.planned.intensity.note(misses, instructions, PLAN_PERIOD_NS);
         }
     }
 
-    fn plan(&mut self, active: &[u32], sched: &Sched, now_ns: u64) -> Vec<Order> {
-        let mut threads: Vec<Planned> = active.iter().map(|thread| self.known[thread].planned).collect();
-        self.moves += u64::from(self.planner.plan(sched, &mut threads, now_ns));
-        // Domains are switched on before work needs them, and off after all threads were told to leave.
-        let mut orders = self.switch(sched, true);
+    fn plan(&mut self, active: &[u32], mut threads: Vec<Planned>, sched: &Sched, now_ns: u64) -> Vec<Order> {
+        self.moves += u64::from(self.planner.plan(sched, &mut threads, PLAN_PERIOD_NS, now_ns));
+        let on = self.planner.switches(sched, true).into_iter();
+        let mut orders: Vec<Order> = on.map(|domain| Order::On { domain }).collect();
         for (&thread, planned) in active.iter().zip(threads) {
             orders.extend(self.tell_speedup(thread, planned.speedup_permille));
             orders.extend(self.tell_domain(thread, planned, sched));
             orders.extend(self.change_core(thread, planned, sched));
         }
-        orders.extend(self.switch(sched, false));
+        let off = self.planner.switches(sched, false).into_iter();
+        orders.extend(off.map(|domain| Order::Off { domain }));
         orders
     }
 
@@ -280,24 +266,6 @@ impl Planner {
             thread,
             cpu: planned.wanted_cpu,
         })
-    }
-
-    /// Switches on the memory domains in which the plan has a thread, or switches off those in which it has none.
-    fn switch(&mut self, sched: &Sched, on: bool) -> Vec<Order> {
-        if !self.gathers {
-            return Vec::new();
-        }
-        let domains = 0..u32::from(sched.topology.nr_memory_domains);
-        let wrong = domains.filter(|&domain| self.planner.wants(domain) == on && sched.is_off(domain) == on);
-        wrong
-            .map(|domain| {
-                if on {
-                    Order::On { domain }
-                } else {
-                    Order::Off { domain }
-                }
-            })
-            .collect()
     }
 
     /// Drops the last plan.

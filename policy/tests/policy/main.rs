@@ -27,6 +27,7 @@ mod overdue;
 mod pace;
 mod phase;
 mod placement;
+mod plan;
 mod pull;
 mod random;
 mod rank;

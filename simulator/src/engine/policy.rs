@@ -5,7 +5,6 @@
 use super::configure::{config, describe_cpus, green_indices, high_indices, reserved_khz};
 use super::cpu::Leaving;
 use super::list::Listing;
-use super::plan::{self, Planning};
 use super::scheduler::{group_weights, Scheduler, SchedulerCounts};
 use super::time::{Alarm, Kind, OwnEvent};
 use super::world::World;
@@ -16,7 +15,7 @@ use crate::waiting::WaitingTasks;
 use crate::workload::{Program, Step, Workload};
 use crate::{RunOptions, SimulationError};
 use lop_machine::Machine;
-use lop_policy::{hint_flags, App, Config, CpuBits, Env, GreenWork, Group, PolicyHandle, Set};
+use lop_policy::{hint_flags, App, Config, CpuBits, Env, GreenWork, Group, Planner, PolicyHandle, Set, PLAN_PERIOD_NS};
 
 pub(crate) struct Policy {
     /// Owns what `handle` points to.
@@ -51,7 +50,7 @@ pub(crate) struct Policy {
     /// Set during a call to the policy: the task that it took from a queue for the CPU that asked.
     taken: Option<u32>,
     /// Only if the policy plans where threads run.
-    pub(super) planning: Option<Box<Planning>>,
+    pub(super) planner: Option<Planner>,
     pub(super) listing: Option<Listing>,
 }
 
@@ -102,7 +101,7 @@ impl Policy {
             starting: true,
             start_here: None,
             taken: None,
-            planning: Planning::new(&config, machine).map(Box::new),
+            planner: config.plans().then(Planner::default),
             listing: Listing::new(&config, workload.apps.len()),
         })
     }
@@ -235,8 +234,8 @@ impl Scheduler for Policy {
         world.scheduler.starting = false;
     }
     fn begin(world: &mut World<'_, Self>) {
-        if world.scheduler.planning.is_some() {
-            world.time.at(plan::PERIOD_NS, Kind::Scheduler(OwnEvent::Plan), 0);
+        if world.scheduler.planner.is_some() {
+            world.time.at(PLAN_PERIOD_NS, Kind::Scheduler(OwnEvent::Plan), 0);
         }
     }
 
@@ -375,7 +374,7 @@ impl Scheduler for Policy {
         self.handle.members(Set::Green).has(cpu)
     }
     fn reads_counters(&self) -> bool {
-        self.planning.is_some()
+        self.planner.is_some()
     }
 
     fn timer(world: &mut World<'_, Self>) {

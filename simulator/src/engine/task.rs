@@ -2,7 +2,7 @@
 //! The state of a task: its place in its program, and what it waits for.
 
 use crate::random::Stream;
-use lop_policy::{Intensity, MemoryClass};
+use lop_policy::{MemoryClass, Planned};
 
 /// On whose behalf a task runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,19 +121,18 @@ pub(super) struct Counters {
     /// Since the last reading.
     pub instructions: f64,
     pub misses: f64,
-    pub intensity: Intensity,
+    /// State and facts of the last plan.
+    pub planned: Planned,
     /// Time for which it was runnable before `active_since_ns`, since the last reading.
     pub active_ns: u64,
     pub active_since_ns: Option<u64>,
-    /// When a plan moved it last.
-    pub moved_ns: u64,
 }
 
 impl Counters {
     /// Of a task whose application declared this class.
     pub fn declared(memory_class: MemoryClass) -> Self {
         let mut counters = Self::default();
-        counters.intensity.declared = memory_class as u8;
+        counters.planned.intensity.declare(memory_class as u32);
         counters
     }
     /// `misses`: per instruction.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 use super::*;
 use lop_machine::counters::Source;
-use lop_policy::{Domains, Named};
+use lop_policy::{Domains, MemoryClass, Named};
 
 const S: u64 = 1_000_000_000;
 
@@ -41,16 +41,16 @@ fn look(thread: u32, cpu: i32, memory: u32, ran_s: u64) -> Look {
         ran_ns: ran_s * S,
         waited_ns: 0,
         runs: 1,
-        fixed: 0,
+        home: NONE,
         ..Look::default()
     }
 }
 
-const VERY_LOW: u32 = 1;
-const INTENSIVE: u32 = super::INTENSIVE as u32;
+const VERY_LOW: u32 = MemoryClass::VeryLow as u32;
+const INTENSIVE: u32 = MemoryClass::Intensive as u32;
 
-fn by_class(gathers: bool) -> Planner {
-    Planner::with(gathers, Measured::by_none("no counters here", "lop hint --memory"))
+fn by_class() -> Planner {
+    Planner::with(Measured::by_none("no counters here", "lop hint --memory"))
 }
 
 /// Looks at threads (number, CPU, class) that run all the time, once at the beginning and then once a second. Returns the last orders.
@@ -70,7 +70,7 @@ fn orders(planner: &mut Planner, sched: &Sched, threads: &[(u32, i32, u32)], sec
 #[test]
 fn spread_sends_intensive_threads_apart() {
     let sched = of_one_speed(Domains::Spread);
-    let mut planner = by_class(false);
+    let mut planner = by_class();
     let threads = [
         (7, 0, INTENSIVE),
         (8, 1, INTENSIVE),
@@ -103,7 +103,7 @@ fn spread_sends_intensive_threads_apart() {
 #[test]
 fn gather_switches_a_domain_off_and_back_on() {
     let mut sched = machine(Domains::Gather);
-    let mut planner = by_class(true);
+    let mut planner = by_class();
     let given = orders(&mut planner, &sched, &[(7, 0, VERY_LOW), (8, 2, VERY_LOW)], 1);
     let off = given.iter().find_map(|order| match order {
         Order::Off { domain } => Some(*domain),
@@ -121,7 +121,7 @@ fn gather_switches_a_domain_off_and_back_on() {
 #[test]
 fn specialise_exchanges_across_kinds() {
     let sched = machine(Domains::AsCome);
-    let mut planner = by_class(false);
+    let mut planner = by_class();
     let given = orders(
         &mut planner,
         &sched,
@@ -160,7 +160,7 @@ fn both_plans_are_made_and_nobody_moves_twice() {
     let mut sched = machine(Domains::Spread);
     sched.config.specialise = true;
     sched.config.only_known = true;
-    let mut planner = by_class(false);
+    let mut planner = by_class();
     let threads = [
         (7, 2, VERY_LOW),
         (8, 3, VERY_LOW),
@@ -193,7 +193,7 @@ fn both_plans_are_made_and_nobody_moves_twice() {
 #[test]
 fn without_counters_and_classes_it_rests_and_takes_back_what_it_said() {
     let sched = machine(Domains::Spread);
-    let mut planner = by_class(false);
+    let mut planner = by_class();
     planner.wake();
     assert!(planner.is_due());
     let said = orders(&mut planner, &sched, &[(7, 0, INTENSIVE), (8, 1, INTENSIVE)], 1);
@@ -231,10 +231,11 @@ fn counters_tell_threads_apart_where_nothing_is_declared() {
         .into_iter()
         .map(|(thread, misses)| (thread, readings(misses)))
         .collect();
-    let mut planner = Planner::with(
+    let mut planner = Planner::with(Measured::by_counters(
+        Box::new(Recorded(recorded)),
         false,
-        Measured::by_counters(Box::new(Recorded(recorded)), false, "lop hint --memory"),
-    );
+        "lop hint --memory",
+    ));
     let given = orders(&mut planner, &sched, &[(7, 0, 0), (8, 1, 0), (9, 2, 0), (10, 3, 0)], 1);
     let of = |wanted| {
         given
@@ -251,7 +252,7 @@ fn counters_tell_threads_apart_where_nothing_is_declared() {
 fn who_is_planned_no_more_may_run_in_any_domain() {
     let mut sched = machine(Domains::Spread);
     sched.config.only_known = true;
-    let mut planner = by_class(false);
+    let mut planner = by_class();
     orders(&mut planner, &sched, &[(7, 0, INTENSIVE), (8, 1, INTENSIVE)], 1);
     assert_ne!(planner.known[&8].told, NONE);
     let looks = [look(7, 0, INTENSIVE, 2), look(8, 1, 0, 2)];
@@ -274,7 +275,7 @@ fn who_is_planned_no_more_may_run_in_any_domain() {
 #[test]
 fn a_class_of_a_later_version_is_not_said() {
     let sched = machine(Domains::Spread);
-    let mut planner = by_class(false);
+    let mut planner = by_class();
     orders(&mut planner, &sched, &[(7, 0, INTENSIVE + 1), (8, 1, 300)], 1);
     assert!(planner.rests());
 }
@@ -282,14 +283,14 @@ fn a_class_of_a_later_version_is_not_said() {
 #[test]
 fn a_number_that_another_thread_has_now_counts_anew() {
     let sched = machine(Domains::Spread);
-    let mut planner = by_class(false);
+    let mut planner = by_class();
     planner.follow(&[look(7, 0, VERY_LOW, 100)], &sched, 10 * S);
     planner.follow(&[look(7, 0, VERY_LOW, 0)], &sched, 11 * S);
     assert!(planner.rests(), "it has not run yet");
     planner.wake();
     planner.follow(&[look(7, 0, VERY_LOW, 5)], &sched, 12 * S);
     planner.follow(&[look(7, 0, VERY_LOW, 6)], &sched, 13 * S);
-    assert_eq!(planner.known[&7].planned.demand_permille, 1000);
+    assert_eq!(planner.known[&7].planned.active_ns, S);
 }
 
 #[test]

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+//! What plans are made from: the facts that adapters hand over, and what follows from them.
+
+use crate::bench::{config, domains_of_two, flat, point, siblings, Bench, MS, S};
+use crate::pace::{clock_wakes, cycle};
+use lop_policy::{
+    has_basis, keep_active, Config, CpuPlace, Domains, MemoryClass, Planned, Planner, Reserve, MAX_PLANNED, NONE,
+    PLAN_PERIOD_NS,
+};
+
+const NOW: u64 = 100 * S;
+
+/// A thread on `cpu` that ran for so many hundredths of the last period.
+fn thread(cpu: i32, percent: u64, class: MemoryClass) -> Planned {
+    let mut thread = Planned {
+        active_ns: percent * PLAN_PERIOD_NS / 100,
+        cpu,
+        runs: true,
+        ..Planned::default()
+    };
+    thread.intensity.declare(class as u32);
+    thread
+}
+
+fn bench(cpus: usize, domains: Domains) -> Bench {
+    Bench::new(cpus, Config { domains, ..config() }, domains_of_two)
+}
+
+fn plan(bench: &Bench, threads: &mut [Planned]) -> Vec<i32> {
+    Planner::default().plan(&bench.policy, threads, PLAN_PERIOD_NS, NOW);
+    threads.iter().map(|thread| thread.wanted_domain).collect()
+}
+
+/// One domain has cores for all three threads. Two of them are in the one domain; the third is paced, and its home is in the other, whichever comes
+/// first: they join it. A plan that moves the paced thread interrupts it in vain, as it runs at its home all the same.
+#[test]
+fn a_paced_thread_stays_in_the_domain_of_its_home() {
+    let gathers = Config {
+        spare: 0,
+        domains: Domains::Gather,
+        ..config()
+    };
+    let ladder = [point(0, 500, 500, 5_000), point(0, 1000, 1000, 16_000)];
+    for first in [0, 1] {
+        let mut bench = Bench::new(4, gathers.with_ladder(&ladder), |cpu| CpuPlace {
+            memory_domain: (cpu / 2) as u16 ^ first,
+            ..flat(cpu)
+        });
+        let paced = bench.task();
+        let home = (0..20).map(|_| cycle(&mut bench, paced, MS, 10 * MS)).last().unwrap() as i32;
+        let of_home = i32::from(bench.policy.topology.memory_domain[home as usize]);
+        let elsewhere = (home + 2) % 4;
+        let quiet = |cpu: i32| thread(cpu, 20, MemoryClass::VeryLow);
+        for cpu in [home, elsewhere] {
+            let mut threads = [quiet(cpu), quiet(elsewhere), quiet(elsewhere ^ 1)];
+            threads[0].note_task(&bench.policy, &bench.tasks[paced]);
+            assert_eq!(threads[0].home, home);
+            assert_eq!(plan(&bench, &mut threads), [of_home; 3], "on CPU {cpu}, home {home}");
+        }
+        clock_wakes(&mut bench, paced);
+        let (policy, task) = (bench.policy, &mut bench.tasks[paced]);
+        for cpu in [home, elsewhere] {
+            assert!(
+                !policy.set_domain(task, of_home, cpu as u32),
+                "it is not interrupted on CPU {cpu}"
+            );
+        }
+    }
+}
+
+/// Both intensive threads are in the first domain, so one leaves for the second, which is empty. A thread that may not run there does not, nor
+/// one that runs on the reserved core; if both stay, nothing moves.
+#[test]
+fn restricted_threads_and_the_systems_own_work_stay() {
+    for (reserve, facts, moves) in [
+        (Reserve::Never, [(false, false); 2], true),
+        (Reserve::Never, [(true, false); 2], false),
+        (Reserve::Never, [(false, true); 2], true),
+        (Reserve::Asked, [(false, true); 2], false),
+        (Reserve::Asked, [(true, false), (false, true)], false),
+        (Reserve::Asked, [(true, false), (false, false)], true),
+    ] {
+        let spreads = Config {
+            domains: Domains::Spread,
+            reserve,
+            ..config()
+        };
+        let bench = Bench::new(8, spreads, |cpu| CpuPlace {
+            memory_domain: (cpu / 4) as u16,
+            ..flat(cpu)
+        });
+        let mut threads = [0, 1].map(|cpu| thread(cpu, 100, MemoryClass::Intensive));
+        for (thread, (restricted, system)) in threads.iter_mut().zip(facts) {
+            (thread.restricted, thread.system) = (restricted, system);
+        }
+        let wanted = plan(&bench, &mut threads);
+        assert_eq!(wanted[0] != wanted[1], moves, "{reserve:?} {facts:?} {wanted:?}");
+    }
+}
+
+/// 10 ms of a second are enough, and 1 ns more than 9 ms. Of 600 threads that demand as much the first 512 are planned, and one that demands more goes
+/// before them.
+#[test]
+fn threads_that_hardly_run_and_too_many_are_not_planned() {
+    let mut threads = vec![9 * MS, 9 * MS + 1, 0, S, 3 * S];
+    keep_active(&mut threads, S, |&active_ns| active_ns);
+    assert_eq!(threads, [9 * MS + 1, S, 3 * S]);
+    let mut threads: Vec<usize> = (0..600).collect();
+    keep_active(&mut threads, S, |&n| if n == 599 { S } else { S / 2 });
+    let first: Vec<usize> = [599].into_iter().chain(0..MAX_PLANNED - 1).collect();
+    assert_eq!(threads, first);
+}
+
+#[test]
+fn a_declared_class_or_counters_are_something_to_plan_by() {
+    let unknown = thread(0, 100, MemoryClass::Unknown);
+    let declared = thread(0, 100, MemoryClass::VeryLow);
+    for (threads, measures, expected) in [
+        (&[][..], true, false),
+        (&[unknown], false, false),
+        (&[unknown], true, true),
+        (&[unknown, declared], false, true),
+    ] {
+        assert_eq!(has_basis(threads, measures), expected, "{threads:?}");
+    }
+    let mut later = unknown;
+    later.intensity.declare(MemoryClass::Intensive as u32 + 1);
+    assert!(!later.intensity.is_declared(), "a class of a later version of hints");
+}
+
+/// A thread that has not run yet is nowhere: it is given the calm domain, and that is no move.
+#[test]
+fn a_new_thread_is_given_a_domain() {
+    let bench = bench(4, Domains::Spread);
+    let mut threads = [0, 1, NONE].map(|cpu| thread(cpu, 100, MemoryClass::Moderate));
+    assert_eq!(plan(&bench, &mut threads), [0, 0, 1]);
+    assert_eq!(threads[2].moved_ns, 0);
+}
+
+/// Threads of one application that share memory are given one domain, while others go apart.
+#[test]
+fn threads_that_share_memory_go_together() {
+    let bench = bench(8, Domains::Spread);
+    let mut threads = [NONE; 4].map(|cpu| thread(cpu, 100, MemoryClass::Intensive));
+    assert_eq!(plan(&bench, &mut threads), [0, 1, 2, 3]);
+    for (thread, shares) in threads.iter_mut().zip([1, 1, 2, 2]) {
+        thread.shares = shares;
+    }
+    let wanted = plan(&bench, &mut threads);
+    assert!(
+        wanted[0] == wanted[1] && wanted[2] == wanted[3] && wanted[0] != wanted[2],
+        "{wanted:?}"
+    );
+}
+
+/// Three threads and two domains of two cores: the domain with one core left is given one thread. Without its sibling a core is whole.
+#[test]
+fn only_cores_that_work_may_have_count() {
+    let mut bench = bench(4, Domains::Spread);
+    let now_ns = bench.now();
+    bench.policy.cpu_offline(&mut bench.world, 0, now_ns);
+    let mut threads = [NONE; 3].map(|cpu| thread(cpu, 100, MemoryClass::Intensive));
+    assert_eq!(
+        plan(&bench, &mut threads).iter().filter(|&&domain| domain == 0).count(),
+        1
+    );
+    let smt = |cpu: usize| CpuPlace {
+        memory_domain: (cpu / 4) as u16,
+        ..siblings(cpu)
+    };
+    let spreads = Config {
+        domains: Domains::Spread,
+        ..config()
+    };
+    let mut bench = Bench::new(6, spreads, smt);
+    bench.policy.cpu_offline(&mut bench.world, 1, now_ns);
+    assert_eq!(
+        plan(&bench, &mut threads).iter().filter(|&&domain| domain == 0).count(),
+        2
+    );
+}
+
+/// Domains of the same kinds of cores are equally fast, in whatever order their CPUs are numbered, so spread moves a thread between them: (1000 + 3 *
+/// 300) / 4 = 475.
+#[test]
+fn the_speed_of_a_domain_is_the_mean_of_its_cores() {
+    let spreads = Config {
+        domains: Domains::Spread,
+        ..config()
+    };
+    let bench = Bench::new(8, spreads, |cpu| CpuPlace {
+        memory_domain: (cpu / 4) as u16,
+        tier: u16::from(![0, 7].contains(&cpu)),
+        permille: if [0, 7].contains(&cpu) { 1000 } else { 300 },
+        ..flat(cpu)
+    });
+    let mut threads = [0, 1].map(|cpu| thread(cpu, 100, MemoryClass::Intensive));
+    let wanted = plan(&bench, &mut threads);
+    assert_ne!(wanted[0], wanted[1]);
+}
+
+/// On cores of 1000 and 500 permille a thread of very low intensity gains 1.996. What an adapter knows by other means counts only while intensity is
+/// unknown; a thread of which nothing is known stays.
+#[test]
+fn the_gain_from_kinds_is_by_intensity_or_as_the_adapter_knows_it() {
+    let specialises = Config {
+        specialise: true,
+        ..config()
+    };
+    let bench = Bench::new(2, specialises, |cpu| CpuPlace {
+        tier: cpu as u16,
+        permille: if cpu == 0 { 1000 } else { 500 },
+        ..flat(cpu)
+    });
+    for (class, gain_permille, exchanges) in [
+        (MemoryClass::VeryLow, 0, true),
+        (MemoryClass::VeryLow, 1000, true),
+        (MemoryClass::Unknown, 1900, true),
+        (MemoryClass::Unknown, 1200, false),
+        (MemoryClass::Unknown, 0, false),
+    ] {
+        let mut threads = [thread(0, 100, MemoryClass::Unknown), thread(1, 100, class)];
+        (threads[0].gain_permille, threads[1].gain_permille) = (1200, gain_permille);
+        plan(&bench, &mut threads);
+        let expected = if exchanges { [1, 0] } else { [NONE; 2] };
+        assert_eq!(
+            threads.map(|thread| thread.wanted_cpu),
+            expected,
+            "{class:?} {gain_permille}"
+        );
+    }
+}
+
+/// Both threads fit in the first domain, so the second is switched off. With threads of unknown class only, where those are not planned, nothing is.
+#[test]
+fn a_plan_of_no_thread_switches_nothing() {
+    let gathers = Config {
+        domains: Domains::Gather,
+        only_known: true,
+        ..config()
+    };
+    let mut bench = Bench::new(4, gathers, domains_of_two);
+    let mut planner = Planner::default();
+    let mut switches = |bench: &Bench, class: MemoryClass| {
+        let mut threads = [0, 1].map(|cpu| thread(cpu, 20, class));
+        planner.plan(&bench.policy, &mut threads, PLAN_PERIOD_NS, NOW);
+        [true, false].map(|on| planner.switches(&bench.policy, on))
+    };
+    assert_eq!(switches(&bench, MemoryClass::Unknown), [vec![], vec![]]);
+    assert_eq!(switches(&bench, MemoryClass::VeryLow), [vec![], vec![1]]);
+    let now_ns = bench.now();
+    bench.policy.set_domain_on(&mut bench.world, 1, false, now_ns);
+    assert_eq!(switches(&bench, MemoryClass::VeryLow), [vec![], vec![]]);
+    bench.policy.set_domain_on(&mut bench.world, 0, false, now_ns);
+    assert_eq!(switches(&bench, MemoryClass::VeryLow), [vec![0], vec![]]);
+}
