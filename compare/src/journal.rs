@@ -152,6 +152,8 @@ pub struct Measured {
 /// What only a simulator knows about a combination; means over the rounds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Simulated {
+    /// What `linux` is on the machine. `None`: another policy.
+    pub stands_for: Option<String>,
     /// Lower bound that no schedule can beat.
     pub bound_time_s: f64,
     pub bound_system_energy_j: f64,

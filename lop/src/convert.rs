@@ -133,6 +133,7 @@ fn result(result: PolicyResult) -> RunResult {
     };
     RunResult {
         policy: result.policy.to_string(),
+        stands_for: result.stands_for,
         point: points(result.point),
         counters: result.counters,
         class: result.class.map(|class| Class {
@@ -148,6 +149,7 @@ fn result(result: PolicyResult) -> RunResult {
 fn measured(mean: &Measures, relative: Relative, bounds: &lop_simulator::Bounds, ci95: Option<&Half>) -> RunResult {
     RunResult {
         policy: String::new(),
+        stands_for: None,
         point: BTreeMap::new(),
         time_s: mean.time_s,
         cpu_energy_j: mean.cpu_energy_j,

@@ -6,7 +6,7 @@ mod points;
 mod shape;
 
 use crate::live::{self, LiveError, LiveMachine, Tree};
-use crate::Machine;
+use crate::{Governor, Machine};
 pub(crate) use points::frequencies;
 use points::KindPoints;
 use std::fmt::Write;
@@ -68,6 +68,8 @@ pub(crate) struct Draft {
     pub points: Vec<KindPoints>,
     pub speeds: Vec<f64>,
     pub base_uw: u64,
+    /// The governor under `[ships]`, and where it comes from.
+    ships: (String, &'static str),
     /// Where watts and speeds come from.
     pub first_notes: Vec<String>,
     notes: Vec<String>,
@@ -93,6 +95,7 @@ impl Draft {
                 .map(|kind| f64::from(kind.capacity) / 1024.0)
                 .collect(),
             base_uw: like.base_uw,
+            ships: governor(tree),
             first_notes: Vec::new(),
             live,
             shape,
@@ -119,6 +122,12 @@ impl Draft {
         let _ = writeln!(text, "base_w = {}\n", watts(self.base_uw));
         let _ = writeln!(
             text,
+            "[ships]\nplacement = \"fair-class\"\ngovernor = \"{}\"\nsource = {}\n",
+            self.ships.0,
+            quoted(self.ships.1)
+        );
+        let _ = writeln!(
+            text,
             "[cpufreq]\ntransition_us = {}",
             self.live.transition_ns as f64 / 1e3
         );
@@ -138,6 +147,22 @@ impl Draft {
             text += &kind_text(kind, points, *speed);
         }
         text
+    }
+}
+
+/// The governor of CPU 0 under `[ships]`. A processor that chooses its speed itself is not modelled: `schedutil` stands for it.
+fn governor(tree: &dyn Tree) -> (String, &'static str) {
+    let read = |file: &str| tree.read(&format!("sys/devices/system/cpu/cpu0/cpufreq/{file}"));
+    let Ok(found) = read("scaling_governor") else {
+        return ("none".to_string(), "No cpufreq was found.");
+    };
+    let is_preference = read("energy_performance_preference").is_ok();
+    match found.trim().parse::<Governor>() {
+        Ok(governor) if !is_preference => (governor.to_string(), "The governor is that of CPU 0."),
+        _ => (
+            Governor::Schedutil.to_string(),
+            "Assumed: schedutil stands for a governor or processor that is not modelled.",
+        ),
     }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine as the rest of the code sees it: resolved, validated, units in names.
 
+use crate::ships::Ships;
+
 /// Most CPUs that a machine may have; the policy's CPU sets are bitmaps of this size.
 pub const MAX_CPUS: usize = 512;
 
@@ -30,6 +32,8 @@ pub struct Machine {
     pub dram: Dram,
     /// What the cores of a memory domain share behind their last-level cache; `None`: no contention is modelled.
     pub memory: Option<Memory>,
+    /// What the operating system of such a machine ships: the policy `linux`.
+    pub ships: Ships,
     pub cpufreq: Cpufreq,
     pub cost: Cost,
     /// Deep state that a core of the low set may be put in; `None`: low cores only run at their lowest OPP.

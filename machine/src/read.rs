@@ -12,6 +12,7 @@ use crate::model::tell_fastest;
 use crate::schema::{
     CostFile, CpufreqFile, DramFile, MachineFile, MemoryFile, Number, ParkFile, PowerLimitFile, Text, ThermalFile,
 };
+use crate::ships::Ships;
 use crate::topology::{CoreCount, Layout};
 use crate::{
     caps, kind, Cost, Cpu, Cpufreq, Dram, InputError, Kind, Machine, Memory, Park, PowerLimit, Thermal, MAX_CPUS,
@@ -102,6 +103,10 @@ pub fn read(file: &str, text: &str) -> Result<Machine, InputError> {
         power_limits: power_limits(source, &parsed.power_limit)?,
         dram: dram(source, parsed.dram.as_ref())?,
         memory: parsed.memory.as_ref().map(|m| memory(source, m)).transpose()?,
+        ships: match &parsed.ships {
+            Some(ships) => Ships::read(source, ships)?,
+            None => Ships::default(),
+        },
         cpufreq: cpufreq(source, &parsed.cpufreq)?,
         cost: cost(source, &parsed.cost)?,
         park: parsed.park.as_ref().map(|p| park(source, p)).transpose()?,
@@ -140,6 +145,7 @@ pub(crate) fn numbered(cpus: Vec<Cpu>, mut kinds: Vec<Kind>) -> Machine {
             stall_uw: 0,
         },
         memory: None,
+        ships: Ships::default(),
         cpufreq: Cpufreq {
             transition_ns: 0,
             ondemand_period_ns: 0,

@@ -46,6 +46,7 @@ pub struct MachineFile {
     pub dram: Option<DramFile>,
     /// Absent: the misses of tasks do not slow other tasks down.
     pub memory: Option<MemoryFile>,
+    pub ships: Option<ShipsFile>,
     pub cpufreq: CpufreqFile,
     pub cost: CostFile,
     pub park: Option<ParkFile>,
@@ -124,6 +125,15 @@ pub struct MemoryFile {
     pub latency_ns: Number,
     /// Bandwidth of each memory domain. Absent: no limit.
     pub bandwidth_mb_s: Option<Number>,
+}
+
+/// What the operating system of such a machine ships. Absent: Linux of today.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShipsFile {
+    pub placement: Text,
+    pub governor: Text,
+    pub source: Text,
 }
 
 #[derive(Debug, Deserialize)]

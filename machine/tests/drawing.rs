@@ -72,6 +72,7 @@ small: one socket, two kinds
       1000    0.800    0.500     0.250     0.500     0.000          1.000
   idle: C1 after 0 us, exit 1 us, idle W of the operating point
 
+ships    fair class, schedutil (assumed, as the file has no [ships])
 power    base 5.00 W; memory 0.00 W idle, 0.00 W for each core that waits for it
 cpufreq  transition 50 us; ondemand samples every 80 ms; schedutil at most every 500 us
 cost     context switch 1.5 us; migration 3 us, to another memory domain 10 us more

@@ -67,6 +67,7 @@ fn result(
     });
     RunResult {
         policy: policy.0.to_string(),
+        stands_for: None,
         point,
         time_s,
         cpu_energy_j: energy_j * 0.4,

@@ -2,6 +2,7 @@
 //! Counters beside each other, one column a policy: the detail behind `-v`.
 
 use crate::grid::{Column, Grid};
+use crate::labels::labelled;
 use crate::model::Report;
 use crate::number::plain;
 use crate::page::{Page, Room};
@@ -14,6 +15,7 @@ const LONGEST_LIST: usize = 8;
 
 /// What happened in each run: a block per sweep point, a row per counter, a column per policy, as wide as it comes. Units are in the names.
 pub fn counters_table(report: &Report) -> String {
+    let report = &labelled(report);
     let mut page = Page::new(Room::UNLIMITED);
     page.prose(&title(report));
     for group in points(report) {

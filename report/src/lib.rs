@@ -13,6 +13,7 @@ mod file;
 mod grid;
 mod html;
 mod json;
+mod labels;
 pub mod model;
 mod number;
 mod page;

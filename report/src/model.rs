@@ -126,7 +126,11 @@ pub struct Price {
 /// One policy at one sweep point. Means over `runs` seeds.
 #[derive(Debug, Clone, Serialize)]
 pub struct RunResult {
+    /// As it is named on the command line.
     pub policy: String,
+    /// What `linux` is on this machine: "fair class, schedutil". Left out of all other policies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stands_for: Option<String>,
     /// What is swept, by name (`machine`, `placement`, `jobs`); left out where nothing is.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub point: BTreeMap<String, PointValue>,

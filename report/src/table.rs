@@ -5,6 +5,7 @@ use crate::applications::applications_text;
 use crate::cells::{beside_grid, cells_grid, judgement, legend};
 use crate::classes::classes_text;
 use crate::grid::{is_of_fleet, results_grid, OVER_BOUND, RELATIVE};
+use crate::labels::labelled;
 use crate::model::{Replayed, Report};
 use crate::page::{Page, Room};
 use crate::published::published_text;
@@ -16,6 +17,7 @@ use crate::verdict::verdicts;
 /// The report for people: a title, what it comes to, then a block per sweep point, or one table where a single number is swept. Every line ends with a
 /// newline.
 pub fn table(report: &Report, room: Room) -> String {
+    let report = &labelled(report);
     let mut page = Page::new(room);
     page.prose(&title(report));
     if report.results.is_empty() {

@@ -2,6 +2,7 @@
 //! Policies by their names on the command line.
 
 use crate::watts::Watts;
+use lop_machine::{Governor, Machine, Placement};
 use lop_policy::{rules, Config, Domains, Goal, GreenWork, Named, Reserve, Sizing};
 use std::fmt;
 use std::str::FromStr;
@@ -9,8 +10,8 @@ use std::str::FromStr;
 /// The scheduler, and what sets the speeds.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PolicyChoice {
-    /// The fair scheduler with a cpufreq governor.
-    Linux(Governor),
+    /// What the machine ships, or its placement with this governor.
+    Linux(Option<Governor>),
     /// lop-policy.
     Sets(SetsVariant),
     /// The fair scheduler with each task bound to a CPU for life, and all cores at full speed.
@@ -26,20 +27,6 @@ pub enum Placing {
     Scatter,
     /// Each on a random CPU of those with the fewest tasks, by seed.
     Random,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Governor {
-    Performance,
-    Powersave,
-    /// All cores at this frequency, or at the nearest that their kind has. At least one kind has it. `None`: the lowest.
-    Userspace {
-        khz: Option<u64>,
-    },
-    Ondemand,
-    Schedutil,
-    /// `schedutil`, with tasks placed where they take the least energy, on machines with several kinds of cores.
-    Eas,
 }
 
 /// One of lop-policy's policies, with what a study may vary.
@@ -260,21 +247,11 @@ pub struct PolicyParameters {
     pub goal: Goal,
 }
 
-/// How the baseline places a woken task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Placement {
-    /// On the CPU that has been idle longest, as the sources assume.
-    #[default]
-    LongestIdle,
-    Random,
-    /// Near where it ran or who woke it, as Linux's fair class does; CPUs have queues of their own.
-    FairClass,
-}
-
 /// All names: `linux` with its governors, lop-policy's policies, and the baselines that place once.
 #[must_use]
 pub fn policy_names() -> Vec<&'static str> {
     let linux = [
+        "linux",
         "linux:performance",
         "linux:powersave",
         "linux:userspace",
@@ -293,7 +270,8 @@ impl FromStr for PolicyChoice {
     type Err = String;
 
     /// `linux[:governor]`, `linux:userspace@MHZ`, `simple-sets[:CORES]`, `reserved-core[@MHZ]`, `reserved-core@PART/OF` (of the highest
-    /// frequency), `auto[:no-RULE[+RULE..]]`, and all other names without arguments. Plain `linux` is `linux:schedutil`.
+    /// frequency), `auto[:no-RULE[+RULE..]]`, and all other names without arguments. Plain `linux` is what the
+    /// machine ships.
     fn from_str(name: &str) -> Result<Self, String> {
         let unknown = || format!("unknown policy '{name}'");
         let number = |text: &str, what: &str| {
@@ -303,16 +281,14 @@ impl FromStr for PolicyChoice {
                 .ok_or_else(|| format!("policy '{name}': expected {what} as a positive whole number, found '{text}'"))
         };
         match name {
-            "linux" | "linux:schedutil" => return Ok(Self::Linux(Governor::Schedutil)),
-            "linux:performance" => return Ok(Self::Linux(Governor::Performance)),
-            "linux:powersave" => return Ok(Self::Linux(Governor::Powersave)),
-            "linux:ondemand" => return Ok(Self::Linux(Governor::Ondemand)),
-            "linux:eas" => return Ok(Self::Linux(Governor::Eas)),
-            "linux:userspace" => return Ok(Self::Linux(Governor::Userspace { khz: None })),
+            "linux" => return Ok(Self::Linux(None)),
             "pack" => return Ok(Self::Placed(Placing::Pack)),
             "scatter" => return Ok(Self::Placed(Placing::Scatter)),
             "random" => return Ok(Self::Placed(Placing::Random)),
             _ => {}
+        }
+        if let Some(Ok(governor)) = name.strip_prefix("linux:").map(str::parse) {
+            return Ok(Self::Linux(Some(governor)));
         }
         if let Some(policy) = Named::of(name) {
             return Ok(Self::Sets(match policy {
@@ -323,9 +299,9 @@ impl FromStr for PolicyChoice {
             }));
         }
         if let Some(mhz) = name.strip_prefix("linux:userspace@") {
-            return Ok(Self::Linux(Governor::Userspace {
+            return Ok(Self::Linux(Some(Governor::Userspace {
                 khz: Some(u64::from(number(mhz, "MHz")?) * 1000),
-            }));
+            })));
         }
         if let Some(speed) = name.strip_prefix("reserved-core@") {
             let message = |()| {
@@ -350,13 +326,27 @@ impl FromStr for PolicyChoice {
 }
 
 impl PolicyChoice {
-    /// Linux's fair class runs the tasks.
-    pub(crate) fn is_fair_class(&self, placement: Placement) -> bool {
+    /// The governor under `linux` on this machine; without cpufreq the clock stays at its highest point. `None`: another policy.
+    pub(crate) fn governor_on(&self, machine: &Machine) -> Option<Governor> {
         match self {
-            Self::Linux(Governor::Eas) => true,
-            Self::Linux(_) => placement == Placement::FairClass,
-            _ => false,
+            Self::Linux(named) => Some(named.or(machine.ships.governor).unwrap_or(Governor::Performance)),
+            _ => None,
         }
+    }
+
+    /// Whether Linux's fair class runs the tasks. `placement`: in place of what the machine ships.
+    pub(crate) fn is_fair_class(&self, machine: &Machine, placement: Option<Placement>) -> bool {
+        match self.governor_on(machine) {
+            Some(Governor::Eas) => true,
+            Some(_) => placement.unwrap_or(machine.ships.placement) == Placement::FairClass,
+            None => false,
+        }
+    }
+
+    /// What `linux` stands for on this machine: "fair class, schedutil". `None`: the name says it.
+    pub(crate) fn stands_for(&self, machine: &Machine, placement: Option<Placement>) -> Option<String> {
+        let placement = placement.unwrap_or(machine.ships.placement);
+        (*self == Self::Linux(None)).then(|| lop_machine::ships::describe(placement, machine.ships.governor))
     }
 
     /// The same policy without each of its rules in turn; empty for all but `auto`.
@@ -391,13 +381,8 @@ impl PolicyChoice {
 impl fmt::Display for PolicyChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Linux(Governor::Performance) => f.write_str("linux:performance"),
-            Self::Linux(Governor::Powersave) => f.write_str("linux:powersave"),
-            Self::Linux(Governor::Userspace { khz: None }) => f.write_str("linux:userspace"),
-            Self::Linux(Governor::Userspace { khz: Some(khz) }) => write!(f, "linux:userspace@{}", khz / 1000),
-            Self::Linux(Governor::Ondemand) => f.write_str("linux:ondemand"),
-            Self::Linux(Governor::Schedutil) => f.write_str("linux:schedutil"),
-            Self::Linux(Governor::Eas) => f.write_str("linux:eas"),
+            Self::Linux(None) => f.write_str("linux"),
+            Self::Linux(Some(governor)) => write!(f, "linux:{governor}"),
             Self::Sets(SetsVariant::Simple { size: None }) => f.write_str("simple-sets"),
             Self::Sets(SetsVariant::Simple { size: Some(n) }) => write!(f, "simple-sets:{n}"),
             Self::Sets(SetsVariant::Plain(policy)) => f.write_str(policy.name()),
@@ -408,20 +393,6 @@ impl fmt::Display for PolicyChoice {
             Self::Placed(Placing::Random) => f.write_str("random"),
             Self::Sets(SetsVariant::Reserved(ReservedSpeed::DEFAULT)) => f.write_str("reserved-core"),
             Self::Sets(SetsVariant::Reserved(speed)) => write!(f, "reserved-core@{speed}"),
-        }
-    }
-}
-
-impl FromStr for Placement {
-    type Err = String;
-    fn from_str(name: &str) -> Result<Self, String> {
-        match name {
-            "longest-idle" => Ok(Self::LongestIdle),
-            "random" => Ok(Self::Random),
-            "fair-class" => Ok(Self::FairClass),
-            _ => Err(format!(
-                "unknown placement '{name}'; known: longest-idle, random, fair-class"
-            )),
         }
     }
 }

@@ -320,7 +320,7 @@ mod tests {
     fn all_stands_for_every_policy_with_the_baseline_first() {
         let all = policies(&["all"]).unwrap();
         assert_eq!(all.len(), crate::choice::policy_names().len());
-        assert_eq!(all[0].to_string(), "linux:performance");
+        assert_eq!(all[0].to_string(), "linux");
     }
 
     #[test]
@@ -328,7 +328,7 @@ mod tests {
         let (index, message) = policies(&["highlow", "hihglow-spare"]).unwrap_err();
         assert_eq!(index, 1);
         assert!(message.ends_with("did you mean 'highlow-spare'?"), "{message}");
-        assert!(policies(&["linux", "linux:schedutil"])
+        assert!(policies(&["linux:eas", "linux:eas"])
             .unwrap_err()
             .1
             .contains("named twice"));

@@ -19,12 +19,13 @@ pub mod workload;
 
 pub use cap::PowerCap;
 pub use choice::{
-    policy_names, AutoRule, Governor, Placement, Placing, PolicyChoice, PolicyParameters, ReservedSpeed, SetsVariant,
-    Without,
+    policy_names, AutoRule, Placing, PolicyChoice, PolicyParameters, ReservedSpeed, SetsVariant, Without,
 };
 pub use outcome::{Bounds, Counters, Outcome, SimulationError, TraceEvent, TraceSet};
 
 pub use watts::Watts;
+
+pub use lop_machine::{Governor, Placement};
 
 use lop_machine::Machine;
 use workload::Workload;
@@ -34,8 +35,8 @@ use workload::Workload;
 pub struct RunOptions {
     /// Seed of the workload's draws, which are the same for every policy, and of random placement.
     pub seed: u64,
-    /// How the baseline places a woken task.
-    pub placement: Placement,
+    /// How the baseline places a woken task; `None`: as the machine ships.
+    pub placement: Option<Placement>,
     pub policy: PolicyParameters,
     /// Largest number of events to record.
     pub trace_limit: usize,

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 fn fair_class(machine: &Machine, workload: &Workload, name: &str) -> Outcome {
     let options = RunOptions {
         seed: 1,
-        placement: Placement::FairClass,
+        placement: Some(Placement::FairClass),
         trace_limit: usize::MAX,
         ..RunOptions::default()
     };

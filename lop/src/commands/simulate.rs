@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 
 const DEFAULT_MACHINE: &str = "laptop-hybrid";
 const DEFAULT_WORKLOAD: &str = "recorded-build";
-/// Two of Linux' governors, the sets by demand, fast cores to sequential phases, and all rules together.
-const DEFAULT_POLICIES: [&str; 5] = ["linux:performance", "linux:schedutil", "highlow-spare", "phase", "auto"];
+/// What the machine ships, the same at full speed, the sets by demand, fast cores to sequential phases, and all rules together.
+const DEFAULT_POLICIES: [&str; 5] = ["linux", "linux:performance", "highlow-spare", "phase", "auto"];
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,7 +30,7 @@ Examples:
   lop simulate --workload ./my-rt-app.json --html timeline.html
   lop simulate --trace my-build.trace --machine i7-940 --policy linux,auto
   lop simulate --set machine.cpufreq.ondemand_period_ms=80
-  lop simulate --set linux.placement=fair-class
+  lop simulate -m phenom-9750 --set linux.placement=fair-class
   lop simulate my-fleet.toml -m server-2x64 --set fleet.load=0.6
 ";
 
@@ -47,8 +47,9 @@ fn after_help() -> String {
     format!(
         "{EXAMPLES}
 Policies:
-{table}  Baselines: linux:performance, linux:powersave, linux:userspace[@MHZ],
-  linux:ondemand, linux:schedutil (or linux), linux:eas; pack, scatter, random.
+{table}  Baselines: linux, what the machine's file says that it ships ([ships]), and its
+  placement under linux:performance, linux:powersave, linux:userspace[@MHZ],
+  linux:ondemand, linux:schedutil, linux:eas; pack, scatter, random.
   Of a fleet (a file with a table [fleet], such as 'fleet'): {of_fleets}.
 Except for the baselines, policies run the same code as in the kernel, on a model of
 a machine. Results are relative to the first policy. All energies are modelled."

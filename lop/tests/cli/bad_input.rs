@@ -137,7 +137,7 @@ fn settings_are_judged_by_what_they_change() {
 fn policies_are_named_once_and_with_sensible_numbers() {
     let folder = folder();
     for (policies, expected) in [
-        ("linux,linux:schedutil", "named twice"),
+        ("linux,linux", "named twice"),
         ("simple-sets:0", "positive whole number"),
         ("simple-sets:x", "positive whole number"),
         ("linux:userspace@-3", "positive whole number"),

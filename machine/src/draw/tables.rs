@@ -85,6 +85,7 @@ pub fn machine_wide(machine: &Machine) -> String {
     let watts = |uw: u64| uw as f64 / 1e6;
     let (f, c, d) = (machine.cpufreq, machine.cost, machine.dram);
     let mut lines = vec![
+        format!("ships    {} ({})", machine.ships.describe(), machine.ships.source),
         format!(
             "power    base {:.2} W; memory {:.2} W idle, {:.2} W for each core that waits for it",
             watts(machine.base_uw),

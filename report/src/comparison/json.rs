@@ -92,6 +92,11 @@ fn result(comparison: &Comparison, row: &Compared) -> Value {
     add(&mut object, "relative_ci95", Some(ratios.1));
     add(&mut object, "spread", Some(spreads(comparison, row)));
     if let Some(modelled) = &row.modelled {
+        add(
+            &mut object,
+            "stands_for",
+            modelled.stands_for.as_ref().map(|text| json!(text)),
+        );
         add(&mut object, "bounds", Some(json!(modelled.bounds)));
         add(&mut object, "counters", Some(json!(modelled.counters)));
     }

@@ -155,6 +155,8 @@ pub struct Compared {
 /// What only a simulator knows; means over the rounds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Modelled {
+    /// What `linux` is on the machine: "fair class, schedutil". `None`: another policy.
+    pub stands_for: Option<String>,
     pub bounds: Bounds,
     pub counters: Map<String, Value>,
 }
@@ -272,7 +274,7 @@ fn labels(comparison: &Comparison) -> (Vec<Column>, Vec<Vec<String>>) {
     columns.extend(several_commands.then(|| Column::text("command")));
     columns.extend(names.iter().map(|name| Column::text(name)));
     let row = |row: &Compared| {
-        let mut cells = vec![row.policy.clone()];
+        let mut cells = vec![policy(row)];
         cells.extend(several_commands.then(|| row.command.clone()));
         cells.extend(
             names
@@ -290,6 +292,15 @@ fn label(comparison: &Comparison, index: usize) -> String {
     rows[index].join(", ")
 }
 
+/// The policy for people: `linux` of a simulation with what it stands for.
+fn policy(row: &Compared) -> String {
+    let modelled = row.modelled.as_ref();
+    crate::labels::named(
+        &row.policy,
+        modelled.and_then(|modelled| modelled.stands_for.as_deref()),
+    )
+}
+
 /// A row in a sentence: its policy, its command as a quotation, its parameters by name; without what all rows have, or the command says already.
 fn named(comparison: &Comparison, index: usize) -> String {
     let rows = &comparison.results;
@@ -298,7 +309,7 @@ fn named(comparison: &Comparison, index: usize) -> String {
     let mut parts = Vec::new();
     let commands = differ(|row| &row.command);
     if differ(|row| &row.policy) || !commands && row.parameters.is_empty() {
-        parts.push(row.policy.clone());
+        parts.push(policy(row));
     }
     if commands {
         parts.push(format!("'{}'", row.command));
@@ -503,7 +514,7 @@ fn compared_with(comparison: &Comparison) -> String {
         None if several_policies && results.iter().all(is_first) => "the first policy".to_string(),
         None if results.iter().all(|row| row.baseline == 0) => "the first row".to_string(),
         None if results.iter().all(same) => label(comparison, results[0].baseline),
-        None => format!("{} of each command", results[results[0].baseline].policy),
+        None => format!("{} of each command", policy(&results[results[0].baseline])),
     }
 }
 

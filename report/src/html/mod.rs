@@ -14,6 +14,7 @@ mod timeline;
 
 use crate::check::{check_report, check_timeline};
 use crate::error::ReportError;
+use crate::labels::labelled;
 use crate::model::{Report, Timeline};
 use crate::published::Mark;
 use crate::sweep::policies;
@@ -44,7 +45,8 @@ pub fn html(reports: &[Report], timelines: &[Timeline]) -> Result<String, Report
     let timelines = timeline::merged(timelines);
     let mut sections = String::new();
     let mut islands = String::new();
-    let palette = policies(reports);
+    let shown: Vec<Report> = reports.iter().map(labelled).collect();
+    let palette = policies(&shown);
     let of_study = |study: &str| -> Vec<(usize, &Timeline)> {
         let numbered = timelines
             .iter()
@@ -54,10 +56,10 @@ pub fn html(reports: &[Report], timelines: &[Timeline]) -> Result<String, Report
     };
     let mut studies: Vec<&str> = timelines.iter().map(|timeline| timeline.study.as_str()).collect();
     studies.dedup();
-    for (index, report) in reports.iter().enumerate() {
+    for (index, (report, shown)) in reports.iter().zip(&shown).enumerate() {
         let folded = timeline::folded(&of_study(&report.title));
         sections.push_str(&section::section(
-            report,
+            shown,
             index + 1,
             &palette,
             reports.len() > 1,

@@ -19,6 +19,7 @@ fn tables(lines: &str) -> Result<Vec<Table>, InputError> {
 fn result(policy: &str, jobs: f64, time_s: f64, system_energy_j: f64) -> RunResult {
     RunResult {
         policy: policy.to_string(),
+        stands_for: None,
         point: [("jobs".to_string(), PointValue::Number(jobs))].into(),
         time_s,
         cpu_energy_j: system_energy_j,

@@ -7,6 +7,7 @@ fn result(policy: &str, time_s: f64, energy_j: f64) -> RunResult {
     let relative = time_s * energy_j / (100.0 * 1000.0);
     RunResult {
         policy: policy.to_string(),
+        stands_for: None,
         point: BTreeMap::new(),
         time_s,
         cpu_energy_j: energy_j,

@@ -30,6 +30,7 @@ pub fn result(policy: &str, time_s: f64, system_energy_j: f64, relative: (f64, f
     let counters = serde_json::json!({ "promotions": 3, "wakeup_latency_us": { "p50": 2.5, "p99": 40 } });
     RunResult {
         policy: policy.to_string(),
+        stands_for: None,
         point: BTreeMap::new(),
         time_s,
         cpu_energy_j: system_energy_j / 2.0,

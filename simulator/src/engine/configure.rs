@@ -2,9 +2,10 @@
 //! What the policy is told about a machine: its configuration, its CPUs, and the watts and speeds by which `auto` chooses its rules.
 
 use super::Rates;
-use crate::choice::{Governor, PolicyChoice, PolicyParameters, ReservedSpeed, SetsVariant};
+use crate::choice::{PolicyChoice, PolicyParameters, ReservedSpeed, SetsVariant};
 use crate::clocks::{ClockDomain, Clocks};
 use crate::workload::{Step, Workload};
+use crate::Governor;
 use crate::{PowerCap, SimulationError};
 use lop_machine::costs;
 use lop_machine::{Kind, Machine};
@@ -36,7 +37,7 @@ pub(super) fn check_choice(machine: &Machine, choice: &PolicyChoice) -> Result<(
                 &machine.kinds[usize::from(slowest)..=usize::from(slowest)],
             );
         }
-        PolicyChoice::Linux(Governor::Userspace { khz: Some(khz) }) => {
+        PolicyChoice::Linux(Some(Governor::Userspace { khz: Some(khz) })) => {
             return check_frequency(machine, choice, *khz, &machine.kinds);
         }
         _ => return Ok(()),

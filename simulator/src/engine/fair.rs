@@ -3,12 +3,12 @@
 
 use super::scheduler::{group_weights, Scheduler};
 use super::world::World;
-use crate::choice::Placement;
 use crate::homes::Homes;
 use crate::random::Stream;
 use crate::waiting::WaitingTasks;
 use crate::workload::Workload;
 use crate::RunOptions;
+use lop_machine::{Machine, Placement};
 use lop_policy::{CpuBits, WEIGHT_DEFAULT};
 use std::collections::BTreeSet;
 
@@ -89,10 +89,11 @@ pub(crate) struct Fair {
 
 impl Fair {
     /// `homes`: the core to which each task is bound for life, if it is.
-    pub fn new(nr_cpus: usize, workload: &Workload, options: &RunOptions, homes: Option<Homes>) -> Self {
+    pub fn new(machine: &Machine, workload: &Workload, options: &RunOptions, homes: Option<Homes>) -> Self {
+        let nr_cpus = machine.cpus.len();
         Self {
             waiting: WaitingTasks::default(),
-            placement: options.placement,
+            placement: options.placement.unwrap_or(machine.ships.placement),
             random: Stream::new(options.seed ^ 0x70_6c61_6365),
             idle_cores: (0..nr_cpus as u32).map(|cpu| (0, cpu)).collect(),
             idle_threads: BTreeSet::new(),

@@ -6,8 +6,9 @@ use super::scheduler::Scheduler;
 use super::time::{Alarm, Kind, Time};
 use super::turbo::Turbo;
 use super::world::World;
-use crate::choice::{Governor, Placement, PolicyChoice, SetsVariant};
+use crate::choice::{PolicyChoice, SetsVariant};
 use crate::clocks::Clocks;
+use crate::{Governor, Placement};
 use lop_machine::Machine;
 
 /// `ondemand`'s up_threshold. It lowers the speed when load is ten points below it.
@@ -68,10 +69,12 @@ pub(super) struct Speeds<'a> {
 }
 
 impl<'a> Speeds<'a> {
-    pub fn new(choice: &PolicyChoice, machine: &'a Machine, placement: Placement) -> Self {
+    pub fn new(choice: &PolicyChoice, machine: &'a Machine, placement: Option<Placement>) -> Self {
         let governor = match choice {
-            PolicyChoice::Linux(Governor::Eas) => Some(Governor::Schedutil),
-            PolicyChoice::Linux(governor) => Some(*governor),
+            PolicyChoice::Linux(_) => match choice.governor_on(machine) {
+                Some(Governor::Eas) => Some(Governor::Schedutil),
+                governor => governor,
+            },
             PolicyChoice::Sets(SetsVariant::Simple { .. }) => Some(Governor::Ondemand),
             PolicyChoice::Sets(variant) if variant.sets_speeds() => None,
             PolicyChoice::Sets(_) => Some(Governor::Schedutil),
@@ -82,7 +85,7 @@ impl<'a> Speeds<'a> {
             turbo: Turbo::new(machine),
             steps_down: 0,
             governor,
-            of_class: choice.is_fair_class(placement),
+            of_class: choice.is_fair_class(machine, placement),
             period_ns: machine.cpufreq.ondemand_period_ns.max(1),
             rate_limit_ns: machine.cpufreq.schedutil_rate_limit_ns,
             transition_ns: machine.cpufreq.transition_ns,

@@ -67,10 +67,10 @@ pub(crate) fn simulate(
 ) -> Result<Outcome, SimulationError> {
     configure::check_choice(machine, choice)?;
     let rates = Rates::new(machine, workload);
-    let fair = |homes| Fair::new(machine.cpus.len(), workload, options, homes);
+    let fair = |homes| Fair::new(machine, workload, options, homes);
     match choice {
-        PolicyChoice::Linux(_) if choice.is_fair_class(options.placement) => {
-            let by_energy = *choice == PolicyChoice::Linux(Governor::Eas);
+        PolicyChoice::Linux(_) if choice.is_fair_class(machine, options.placement) => {
+            let by_energy = choice.governor_on(machine) == Some(Governor::Eas);
             let class = FairClass::new(machine, workload, by_energy);
             run(World::new(machine, workload, choice, options, rates, class)?)
         }

@@ -16,7 +16,8 @@ pub(super) struct Point {
     pub workload_name: String,
     pub machine: Arc<Machine>,
     pub workload: Arc<Spec>,
-    pub placement: Placement,
+    /// In place of what the machine ships.
+    pub placement: Option<Placement>,
     pub policy: PolicyParameters,
 }
 
@@ -60,7 +61,7 @@ fn point(experiment: &Experiment, index: usize, opened: &mut Opened) -> Result<P
         settings.extend(&value.settings);
     }
     settings.extend(&experiment.last);
-    let (mut placement, mut policy) = (Placement::default(), PolicyParameters::default());
+    let (mut placement, mut policy) = (None, PolicyParameters::default());
     for setting in &settings {
         setting.apply(&mut placement, &mut policy)?;
     }

@@ -49,6 +49,8 @@ pub struct Study {
 #[derive(Debug, Clone, PartialEq)]
 pub struct PolicyResult {
     pub policy: PolicyChoice,
+    /// What `linux` stands for on the machine of this point: placement and governor. `None`: another policy.
+    pub stands_for: Option<String>,
     /// In the order of the sweeps; empty without sweeps.
     pub point: Vec<(String, PointValue)>,
     /// Over all runs.
@@ -173,9 +175,10 @@ fn run_with(engine: Engine, experiment: &Experiment, control: &RunControl) -> Re
     }
     let variations = variations(experiment, &points, &merged, &cells);
     let without_class = classes::classify(experiment, &mut merged);
-    let eas = PolicyChoice::Linux(Governor::Eas);
-    let has_eas = experiment.policies.contains(&eas);
-    let without_eas: Vec<_> = points.iter().filter(|_| has_eas).filter_map(no_eas_in_words).collect();
+    let without_eas: Vec<_> = points
+        .iter()
+        .filter_map(|point| no_eas_in_words(experiment, point))
+        .collect();
     let capped = points.iter().filter_map(cap_in_words).collect::<Vec<_>>();
     Ok(Study {
         machines: distinct(points.iter().map(|p| &p.machine_name)),
@@ -200,14 +203,15 @@ fn cap_in_words(point: &Point) -> Option<String> {
 }
 
 /// A note where all cores are equal, so that the kernel would have energy-aware scheduling off.
-fn no_eas_in_words(point: &Point) -> Option<String> {
+fn no_eas_in_words(experiment: &Experiment, point: &Point) -> Option<String> {
+    let is_eas = |policy: &PolicyChoice| policy.governor_on(&point.machine) == Some(Governor::Eas);
     let message = || {
         format!(
             "linux:eas on {}: all cores have the same capacity, so energy decides nothing; it is linux:schedutil with placement fair-class there",
             point.machine_name
         )
     };
-    (!crate::engine::is_asymmetric(&point.machine)).then(message)
+    (experiment.policies.iter().any(is_eas) && !crate::engine::is_asymmetric(&point.machine)).then(message)
 }
 
 pub(crate) fn pool(control: &RunControl) -> Result<rayon::ThreadPool, ExperimentError> {
@@ -551,6 +555,7 @@ fn merge(policy: &PolicyChoice, point: &Point, runs: &[&Run], baseline: Option<M
     add_extremes(&mut counters, &runs.iter().map(|run| &run.counters).collect::<Vec<_>>());
     PolicyResult {
         policy: policy.clone(),
+        stands_for: policy.stands_for(&point.machine, point.placement),
         point: point.labels.clone(),
         mean,
         times_s: measures.iter().map(|run| run.time_s).collect(),

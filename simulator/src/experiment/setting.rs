@@ -40,7 +40,7 @@ pub enum SettingKey {
     Machine(String),
     /// A dotted key of the workload.
     Workload(String),
-    /// How the baseline places a woken task (`longest-idle`, `random`, `fair-class`).
+    /// How the baseline places a woken task, in place of what the machine ships (`longest-idle`, `random`, `fair-class`).
     Placement,
     /// A parameter of the policy core.
     Policy(PolicyKey),
@@ -208,7 +208,7 @@ impl Setting {
             value: value.to_string(),
             origin,
         };
-        setting.apply(&mut Placement::default(), &mut PolicyParameters::default())?;
+        setting.apply(&mut None, &mut PolicyParameters::default())?;
         Ok(setting)
     }
 
@@ -229,10 +229,14 @@ impl Setting {
     }
 
     /// Applies settings of placement and policy.
-    pub(super) fn apply(&self, placement: &mut Placement, policy: &mut PolicyParameters) -> Result<(), InputError> {
+    pub(super) fn apply(
+        &self,
+        placement: &mut Option<Placement>,
+        policy: &mut PolicyParameters,
+    ) -> Result<(), InputError> {
         let word = self.value.trim_matches(['"', '\'']);
         let applied = match &self.key {
-            SettingKey::Placement => word.parse().map(|chosen| *placement = chosen),
+            SettingKey::Placement => word.parse().map(|chosen| *placement = Some(chosen)),
             SettingKey::Policy(key) => key.apply(word, policy),
             SettingKey::Machine(_) | SettingKey::Workload(_) => Ok(()),
         };
@@ -264,8 +268,8 @@ impl Setting {
 mod tests {
     use super::*;
 
-    fn applied(setting: &Setting) -> (Placement, PolicyParameters) {
-        let (mut placement, mut policy) = (Placement::default(), PolicyParameters::default());
+    fn applied(setting: &Setting) -> (Option<Placement>, PolicyParameters) {
+        let (mut placement, mut policy) = (None, PolicyParameters::default());
         setting.apply(&mut placement, &mut policy).unwrap();
         (placement, policy)
     }
@@ -276,9 +280,9 @@ mod tests {
         assert_eq!(setting.key, SettingKey::Workload("pool.build.slots".into()));
         assert_eq!(setting.value, "4");
         let setting = Setting::from_argument("linux.placement=random").unwrap();
-        assert_eq!(applied(&setting).0, Placement::Random);
+        assert_eq!(applied(&setting).0, Some(Placement::Random));
         let setting = Setting::from_argument("placement=fair-class").unwrap();
-        assert_eq!(applied(&setting).0, Placement::FairClass);
+        assert_eq!(applied(&setting).0, Some(Placement::FairClass));
         let (_, policy) = applied(&Setting::from_argument("policy.hold_ms=2.5").unwrap());
         assert_eq!(policy.hold_ns, Some(2_500_000));
         let (_, policy) = applied(&Setting::from_argument("policy.spare=0").unwrap());

@@ -3,7 +3,7 @@
 #![allow(dead_code, unused_imports)] // each test program uses its own share
 
 use lop_machine::input::Override;
-use lop_machine::{Cost, Cpu, Cpufreq, Dram, IdleState, Kind, Machine, Opp, Rated};
+use lop_machine::{Cost, Cpu, Cpufreq, Dram, Governor, IdleState, Kind, Machine, Opp, Placement, Rated, Ships};
 use lop_policy::MemoryClass;
 use lop_simulator::experiment::{self, Cell, Experiment, PolicyResult, RunControl, Study};
 use lop_simulator::workload::{self, Amount, App, Program, Start, Step, Workload};
@@ -106,6 +106,11 @@ pub fn machine_of(kind: Kind, cores: u16, threads: u16) -> Machine {
             stall_uw: 0,
         },
         memory: None,
+        ships: Ships {
+            placement: Placement::LongestIdle,
+            governor: Some(Governor::Performance),
+            source: "test".to_string(),
+        },
         cpufreq: Cpufreq {
             transition_ns: 0,
             ondemand_period_ns: 10 * MS,

@@ -89,6 +89,7 @@ fn compared(measured: &Measured, row: &Row) -> Compared {
 
 fn modelled(simulated: &Simulated) -> Modelled {
     Modelled {
+        stands_for: simulated.stands_for.clone(),
         bounds: Bounds {
             time_s: simulated.bound_time_s,
             system_energy_j: simulated.bound_system_energy_j,

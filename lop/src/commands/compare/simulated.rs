@@ -132,6 +132,7 @@ fn simulated(rounds: &[Vec<PolicyResult>], policy: usize) -> Simulated {
     let results: Vec<&PolicyResult> = rounds.iter().map(|results| &results[policy]).collect();
     let (bounds, counters) = PolicyResult::mean_of(&results);
     Simulated {
+        stands_for: results[0].stands_for.clone(),
         bound_time_s: bounds.time_s,
         bound_system_energy_j: bounds.system_energy_j,
         counters,

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a machine ships: how its scheduler places a woken task, and what sets its speeds.
+
+use crate::check::Source;
+use crate::schema::ShipsFile;
+use crate::InputError;
+use std::fmt;
+use std::str::FromStr;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ships {
+    pub placement: Placement,
+    /// `None`: no cpufreq; the clock stays at its highest point.
+    pub governor: Option<Governor>,
+    /// Where both come from.
+    pub source: String,
+}
+
+/// How the scheduler places a woken task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// On the CPU that has been idle longest, as the sources of the studies assume.
+    LongestIdle,
+    Random,
+    /// Near where it ran or near its waker, as Linux's fair class does; CPUs have queues of their own.
+    FairClass,
+}
+
+/// A cpufreq governor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Governor {
+    Performance,
+    Powersave,
+    /// All cores at this frequency, or at the nearest that their kind has. At least one kind has it. `None`: the lowest.
+    Userspace {
+        khz: Option<u64>,
+    },
+    Ondemand,
+    Schedutil,
+    /// `schedutil`, with tasks placed where they take the least energy, on machines with several kinds of cores.
+    Eas,
+}
+
+/// In place of a governor in a machine file.
+const NO_GOVERNOR: &str = "none";
+
+impl Default for Ships {
+    /// Linux of today.
+    fn default() -> Self {
+        Self {
+            placement: Placement::FairClass,
+            governor: Some(Governor::Schedutil),
+            source: "assumed, as the file has no [ships]".to_string(),
+        }
+    }
+}
+
+impl Ships {
+    /// # Errors
+    /// An unknown placement or governor, or a source that is no line of text.
+    pub(crate) fn read(source: Source, file: &ShipsFile) -> Result<Self, InputError> {
+        let refuse = |value: &toml::Spanned<String>, key, message: String| source.error(value.span(), key, message);
+        let placement = file.placement.get_ref().parse();
+        let governor = match file.governor.get_ref().as_str() {
+            NO_GOVERNOR => Ok(None),
+            name => name.parse().map(Some),
+        };
+        Ok(Self {
+            placement: placement.map_err(|message| refuse(&file.placement, "ships.placement", message))?,
+            governor: governor
+                .map_err(|message| refuse(&file.governor, "ships.governor", format!("{message}, {NO_GOVERNOR}")))?,
+            source: source.line(&file.source, "ships.source", 200)?.to_string(),
+        })
+    }
+
+    /// "fair class, schedutil".
+    pub fn describe(&self) -> String {
+        describe(self.placement, self.governor)
+    }
+}
+
+/// The same of another placement or governor.
+pub fn describe(placement: Placement, governor: Option<Governor>) -> String {
+    let placement = match placement {
+        Placement::LongestIdle => "longest-idle core",
+        Placement::Random => "random idle core",
+        Placement::FairClass => "fair class",
+    };
+    match governor {
+        Some(Governor::Eas) => "fair class with EAS, schedutil".to_string(),
+        Some(governor) => format!("{placement}, {governor}"),
+        None => format!("{placement}, no cpufreq"),
+    }
+}
+
+impl FromStr for Placement {
+    type Err = String;
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "longest-idle" => Ok(Self::LongestIdle),
+            "random" => Ok(Self::Random),
+            "fair-class" => Ok(Self::FairClass),
+            _ => Err(format!(
+                "unknown placement '{name}'; known: longest-idle, random, fair-class"
+            )),
+        }
+    }
+}
+
+impl FromStr for Governor {
+    type Err = String;
+    /// A governor without a frequency.
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "performance" => Ok(Self::Performance),
+            "powersave" => Ok(Self::Powersave),
+            "userspace" => Ok(Self::Userspace { khz: None }),
+            "ondemand" => Ok(Self::Ondemand),
+            "schedutil" => Ok(Self::Schedutil),
+            "eas" => Ok(Self::Eas),
+            _ => Err(format!(
+                "unknown governor '{name}'; known: performance, powersave, userspace, ondemand, schedutil, eas"
+            )),
+        }
+    }
+}
+
+impl fmt::Display for Governor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Performance => "performance",
+            Self::Powersave => "powersave",
+            Self::Userspace { khz: None } => "userspace",
+            Self::Userspace { khz: Some(khz) } => return write!(f, "userspace@{}", khz / 1000),
+            Self::Ondemand => "ondemand",
+            Self::Schedutil => "schedutil",
+            Self::Eas => "eas",
+        })
+    }
+}
