@@ -2,9 +2,10 @@
 //! From the simulator's results to what reports show.
 
 use lop_report::{
-    Beside, Bounds, Cell, Class, Interval, PointValue, Price, Relative, Report, RunResult, Variation, VariedVerdict,
+    Beside, Bounds, Cell, Class, Interval, PointValue, Price, Relative, RelativeRange, Report, RunResult, Variation,
+    VariedVerdict,
 };
-use lop_simulator::experiment::{self, Experiment, Half, Measures, PolicyResult, Study};
+use lop_simulator::experiment::{self, Experiment, Half, Measures, PolicyKey, PolicyResult, SettingKey, Study};
 use lop_simulator::{fleet, PolicyChoice};
 use std::collections::BTreeMap;
 
@@ -20,6 +21,7 @@ pub fn report(experiment: &Experiment, study: Study) -> Report {
         energy_source: ENERGY_SOURCE.into(),
         seed: experiment.seed,
         runs: experiment.runs,
+        goal: goal(experiment),
         results: study.results.into_iter().map(result).collect(),
         cells: experiment
             .judged
@@ -30,6 +32,15 @@ pub fn report(experiment: &Experiment, study: Study) -> Report {
         published: Vec::new(),
         trace: None,
     }
+}
+
+/// The last setting of the goal for all points.
+fn goal(experiment: &Experiment) -> Option<String> {
+    let settings = experiment.settings.iter().rev();
+    let mut goals = settings.filter(|setting| setting.key == SettingKey::Policy(PolicyKey::Goal));
+    goals
+        .next()
+        .map(|setting| setting.value.trim_matches(['"', '\'']).to_string())
 }
 
 fn cells(judged: &PolicyChoice, cells: &[experiment::Cell]) -> Vec<Cell> {
@@ -102,6 +113,7 @@ pub fn fleet_report(experiment: &fleet::Experiment, results: fleet::Results) -> 
         energy_source: ENERGY_SOURCE.into(),
         seed: experiment.seed,
         runs: experiment.runs,
+        goal: None,
         results: with_first.map(|(result, first)| fleet_result(result, first)).collect(),
         cells: Vec::new(),
         variations: Vec::new(),
@@ -134,6 +146,11 @@ fn result(result: PolicyResult) -> RunResult {
     RunResult {
         policy: result.policy.to_string(),
         stands_for: result.stands_for,
+        relative_ci95: result.relative_ci95.map(|range| RelativeRange {
+            time: range.time,
+            system_energy: range.system_energy,
+            response: range.response,
+        }),
         point: points(result.point),
         counters: result.counters,
         class: result.class.map(|class| Class {
@@ -163,6 +180,7 @@ fn measured(mean: &Measures, relative: Relative, bounds: &lop_simulator::Bounds,
         },
         energy_source: ENERGY_SOURCE.into(),
         counters: serde_json::Map::new(),
+        relative_ci95: None,
         ci95: ci95.map(|half| Interval {
             time_s: half.time_s,
             system_energy_j: half.system_energy_j,

@@ -25,7 +25,7 @@ pub struct StudyOptions {
     /// Seed of the first run; the following runs count up from it [default: the experiment's, or 1]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Runs of each policy, with different seeds; from two on, results are means with 95 % confidence intervals
+    /// Runs of each policy, with different seeds; from two on, results are means with 95 % confidence intervals [default: the experiment's, or 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_RUNS)))]
     runs: Option<u32>,
     /// Worker threads; results do not depend on their number [default: one for each core]

@@ -45,6 +45,7 @@ fn report(title: &str, description: &str, machine: &str, runs: u32, results: Vec
         energy_source: "modelled".to_string(),
         seed: 1,
         runs,
+        goal: None,
         results,
         cells: vec![],
         variations: vec![],
@@ -68,6 +69,7 @@ fn result(
     RunResult {
         policy: policy.0.to_string(),
         stands_for: None,
+        relative_ci95: None,
         point,
         time_s,
         cpu_energy_j: energy_j * 0.4,

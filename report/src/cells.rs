@@ -16,7 +16,8 @@ pub(crate) fn cells_grid(report: &Report) -> Option<Grid> {
             false => std::cmp::Ordering::Equal,
         })
     });
-    let baseline = first_policy(report);
+    // Without what it stands for, which has no room in a heading.
+    let baseline = first_policy(report).split(" (").next().unwrap_or_default();
     let clocked = cells.iter().any(|cell| cell.responses);
     let mut columns: Vec<Column> = first.point.keys().map(|name| Column::text(name)).collect();
     columns.extend([

@@ -18,6 +18,9 @@ pub struct Report {
     pub energy_source: String,
     pub seed: u64,
     pub runs: u32,
+    /// What a second is worth to `auto`, where it was asked for: energy, balanced, speed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goal: Option<String>,
     /// In order: sweep point by sweep point, policies in the order they were named.
     pub results: Vec<RunResult>,
     /// Only for a study that judges one policy against all others: how it did at each point.
@@ -147,6 +150,9 @@ pub struct RunResult {
     /// Half-widths of the 95 % confidence interval of the mean; absent for a single run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ci95: Option<Interval>,
+    /// 95 % confidence intervals of the ratios to the first policy, in pairs of runs with the same seed; absent for a single run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relative_ci95: Option<RelativeRange>,
     /// Class of the application, where half of the cores are slow and the study asks for classes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<Class>,
@@ -176,6 +182,23 @@ pub struct Relative {
     pub time: f64,
     pub system_energy: f64,
     pub edp: f64,
+}
+
+/// From low to high.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct RelativeRange {
+    pub time: [f64; 2],
+    pub system_energy: [f64; 2],
+    /// Of the mean response, where the clock sets the end of the workload.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response: Option<[f64; 2]>,
+}
+
+impl Report {
+    /// Whether the goal of `auto` was speed, so that less time for more energy is what was asked for.
+    pub(crate) fn is_speed_asked(&self) -> bool {
+        self.goal.as_deref() == Some("speed")
+    }
 }
 
 /// What no schedule can beat on this machine and workload.

@@ -4,9 +4,10 @@
 use crate::applications::applications_text;
 use crate::cells::{beside_grid, cells_grid, judgement, legend};
 use crate::classes::classes_text;
+use crate::comparison::NOTHING_BY_CHANCE;
 use crate::grid::{is_of_fleet, results_grid, OVER_BOUND, RELATIVE};
 use crate::labels::labelled;
-use crate::model::{Replayed, Report};
+use crate::model::{Replayed, Report, RunResult};
 use crate::page::{Page, Room};
 use crate::published::published_text;
 use crate::rows::merged;
@@ -148,6 +149,11 @@ pub(crate) fn footnote(report: &Report, merged: &Report, shows: impl Fn(&str) ->
         lines.push(format!(
             "Means over {runs} runs ± half-width of the 95 % confidence interval."
         ));
+        // Means of equal times differ from them by rounding.
+        let is_by_chance = |r: &RunResult| r.ci95.is_none_or(|half| half.time_s > 1e-9 * r.time_s);
+        if !report.results.iter().any(is_by_chance) {
+            lines.push(NOTHING_BY_CHANCE.to_string());
+        }
     }
     if merged.results.len() < report.results.len() {
         lines.push("Policies that share a row decided the same here: all figures are equal.".to_string());

@@ -19,7 +19,7 @@ pub use builtin::{builtin_names, builtin_text, load_builtin, open, open_builtin,
 pub use classes::{Class, ClassName};
 pub use judge::{Cell, Price, NEARLY_AS_FAST, NEARLY_LOWEST_EDP};
 pub(crate) use merge::{mean_bounds, merge_counters};
-pub use merge::{Half, Measures};
+pub use merge::{Half, Measures, RelativeRange};
 pub use read::read;
 pub use resolve::{open_machine, open_workload};
 pub(crate) use run::pool;
@@ -35,6 +35,8 @@ use std::path::{Path, PathBuf};
 
 /// Largest number of runs of a policy at a point.
 pub const MAX_RUNS: u32 = 10_000;
+/// Where an experiment does not say how many runs: the fewest with an interval that means something.
+pub const DEFAULT_RUNS: u32 = 3;
 /// Largest number of sweep points of an experiment.
 pub const MAX_POINTS: usize = 100_000;
 

@@ -196,7 +196,7 @@ fn plain() -> Experiment {
         workload: Reference::given(DEFAULT_WORKLOAD, "--workload"),
         policies: Vec::new(),
         seed: 1,
-        runs: 1,
+        runs: experiment::DEFAULT_RUNS,
         every_placement: false,
         judged: None,
         varied: None,

@@ -10,7 +10,9 @@ fn json_keeps_its_contract() {
     );
     let results = all["results"].as_array().unwrap();
     assert_eq!(results.len(), lop_simulator::policy_names().len());
-    assert_eq!(results[0]["policy"], "linux:performance");
+    assert_eq!(results[0]["policy"], "linux");
+    assert_eq!(results[0]["stands_for"], "fair class, schedutil");
+    assert!(results[1..].iter().all(|result| result.get("stands_for").is_none()));
     for result in results {
         for key in ["time_s", "cpu_energy_j", "system_energy_j", "system_power_w", "edp_js"] {
             assert!(result[key].as_f64().unwrap() > 0.0, "{key}: {result}");
@@ -20,7 +22,10 @@ fn json_keeps_its_contract() {
         }
         assert!(result["counters"].as_object().unwrap().len() > 10);
         assert_eq!(result["energy_source"], "modelled");
-        assert!(result.get("point").is_none() && result.get("ci95").is_none());
+        assert!(result.get("point").is_none() && result["ci95"].is_object());
+        let [low, high] = [0, 1].map(|end| result["relative_ci95"]["time"][end].as_f64().unwrap());
+        let ratio = result["relative"]["time"].as_f64().unwrap();
+        assert!(low <= ratio && ratio <= high, "{result}");
         check_bounds(result);
     }
     for key in ["time", "system_energy", "edp"] {
@@ -88,7 +93,7 @@ fn without_policies_a_few_are_compared_and_judged() {
         .map(|r| r["policy"].as_str().unwrap())
         .collect();
     assert_eq!(names.len(), 5, "{names:?}");
-    assert_eq!((names[0], names[4]), ("linux:performance", "auto"));
+    assert_eq!((names[0], names[4]), ("linux", "auto"));
     let help = good(folder.path(), &["simulate", "--help"])
         .stdout
         .split_whitespace()
@@ -97,7 +102,7 @@ fn without_policies_a_few_are_compared_and_judged() {
     let text = good(folder.path(), &["simulate", "-w", small]).stdout;
     let second = text.lines().nth(1).unwrap();
     assert!(
-        second.starts_with("auto: ") && second.contains(" linux:performance (modelled)"),
+        second.starts_with("auto: ") && second.contains(" linux (fair class, schedutil) (modelled)"),
         "{text}"
     );
 }
@@ -333,7 +338,7 @@ fn policy_parameters_and_placement_reach_the_engine() {
     let small = small(folder.path());
     let with = |policy: &str, setting: &str| {
         let arguments = [
-            "simulate", "-w", small, "-p", policy, "--set", setting, "--format", "json",
+            "simulate", "-w", small, "-p", policy, "--set", setting, "--runs", "1", "--format", "json",
         ];
         json(folder.path(), &arguments)["results"][0].clone()
     };

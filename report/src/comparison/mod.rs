@@ -524,10 +524,11 @@ fn nothing_by_chance(results: &[Compared]) -> Option<String> {
         row.time_s
             .is_some_and(|time| row.times.len() > 1 && time.min == time.max)
     };
-    (!results.is_empty() && results.iter().all(same)).then(|| {
-        "All seeds gave the same times: nothing is left to chance here, and so the intervals have no width; one round says as much.".to_string()
-    })
+    (!results.is_empty() && results.iter().all(same)).then(|| NOTHING_BY_CHANCE.to_string())
 }
+
+pub(crate) const NOTHING_BY_CHANCE: &str =
+    "All seeds gave the same times: nothing is left to chance here, and so the intervals have no width; one run tells as much.";
 
 /// Rows that are compared with another.
 fn others(comparison: &Comparison) -> impl Iterator<Item = (usize, &Compared)> {

@@ -2,7 +2,7 @@
 //! What a comparison comes to, in a sentence.
 
 use super::{named, others, Compared, Comparison, Estimate};
-use crate::verdict::{Change, Changes, TIME};
+use crate::verdict::{change, Judgement, TIME};
 
 /// A sentence for each row that others are compared with; none where nothing could be compared. Of several others it is about the one that uses least
 /// energy or, without energies, takes least time. What is not known to be less than 1, since the 95 % interval of the ratio covers 1, is no gain.
@@ -82,28 +82,13 @@ fn covers_1(ratio: &Estimate) -> bool {
     ratio.interval.is_some_and(|(low, high)| low <= 1.0 && 1.0 <= high)
 }
 
-/// What is known of a ratio. Without an interval nothing is.
-fn known(ratio: &Estimate) -> Change {
-    match ratio.interval {
-        Some((_, high)) if high < 1.0 => Change::Less(1.0 - ratio.value),
-        Some((low, _)) if low > 1.0 => Change::More(ratio.value - 1.0),
-        _ => Change::Unknown,
-    }
-}
-
 /// Whether it pays, with a space before it. Empty without energies, and where nothing is known to differ.
 fn judgement(row: &Compared) -> String {
-    let (Some(energy), Some(time), Some(edp)) = (row.relative_energy, row.relative_time, row.relative_edp) else {
+    let (Some(energy), Some(time)) = (row.relative_energy, row.relative_time) else {
         return String::new();
     };
-    let changes = Changes {
-        what: TIME,
-        time: known(&time),
-        energy: known(&energy),
-        product: known(&edp),
-    };
-    match changes.judgement() {
-        sentence if sentence.is_empty() => sentence,
+    match Judgement::of(&time, &energy, false).sentence() {
+        "" => String::new(),
         sentence => format!(" {sentence}"),
     }
 }
@@ -113,31 +98,16 @@ fn changes(comparison: &Comparison, index: usize) -> Vec<String> {
     let row = &comparison.results[index];
     let is_modelled = comparison.meter.as_ref().is_some_and(|meter| meter.kind == "modelled");
     let energy = if is_modelled { "modelled energy" } else { "energy" };
-    [(energy, row.relative_energy), ("time", row.relative_time)]
+    [(energy, row.relative_energy), (TIME, row.relative_time)]
         .into_iter()
-        .filter_map(|(name, ratio)| Some(change(name, &ratio?)))
+        .filter_map(|(name, ratio)| {
+            let ratio = ratio?;
+            let alone = if ratio.interval.is_none() {
+                " in the one run there is"
+            } else {
+                ""
+            };
+            Some(change(name, &ratio) + alone)
+        })
         .collect()
-}
-
-/// "5.2 % less energy [3.1, 7.3]", or why that cannot be said.
-fn change(name: &str, ratio: &Estimate) -> String {
-    let percent = |ratio: f64| format!("{:.1}", 100.0 * (ratio - 1.0).abs());
-    let word = if ratio.value < 1.0 { "less" } else { "more" };
-    match ratio.interval {
-        None => format!("{} % {word} {name} in the one round there is", percent(ratio.value)),
-        Some((low, high)) if percent(low) == "0.0" && percent(high) == "0.0" => format!("the same {name}"),
-        Some((low, high)) if covers_1(ratio) => format!(
-            "no difference in {name} can be told ({} % less to {} % more)",
-            percent(low),
-            percent(high)
-        ),
-        Some((low, high)) => {
-            let (least, most) = if ratio.value < 1.0 { (high, low) } else { (low, high) };
-            let (value, least, most) = (percent(ratio.value), percent(least), percent(most));
-            match least == most {
-                true => format!("{value} % {word} {name}"),
-                false => format!("{value} % {word} {name} [{least}, {most}]"),
-            }
-        }
-    }
 }

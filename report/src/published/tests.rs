@@ -20,6 +20,7 @@ fn result(policy: &str, jobs: f64, time_s: f64, system_energy_j: f64) -> RunResu
     RunResult {
         policy: policy.to_string(),
         stands_for: None,
+        relative_ci95: None,
         point: [("jobs".to_string(), PointValue::Number(jobs))].into(),
         time_s,
         cpu_energy_j: system_energy_j,
@@ -52,6 +53,7 @@ fn report() -> Report {
         energy_source: "modelled".to_string(),
         seed: 1,
         runs: 1,
+        goal: None,
         results: vec![
             result("linux", 1.0, 100.0, 7200.0),
             result("highlow", 1.0, 110.0, 5400.0),

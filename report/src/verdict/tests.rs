@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 use super::*;
-use crate::model::{Bounds, Interval, PointValue, Relative};
+use crate::model::{Bounds, Relative, RelativeRange};
 use std::collections::BTreeMap;
 
 fn result(policy: &str, time_s: f64, energy_j: f64) -> RunResult {
@@ -8,6 +8,11 @@ fn result(policy: &str, time_s: f64, energy_j: f64) -> RunResult {
     RunResult {
         policy: policy.to_string(),
         stands_for: None,
+        relative_ci95: Some(RelativeRange {
+            time: [time_s / 100.0; 2],
+            system_energy: [energy_j / 1000.0; 2],
+            response: None,
+        }),
         point: BTreeMap::new(),
         time_s,
         cpu_energy_j: energy_j,
@@ -38,7 +43,8 @@ fn report(results: Vec<RunResult>) -> Report {
         workload: "w".to_string(),
         energy_source: "modelled".to_string(),
         seed: 1,
-        runs: 1,
+        runs: 3,
+        goal: None,
         results,
         cells: Vec::new(),
         variations: Vec::new(),
@@ -54,25 +60,35 @@ fn of_two(time_s: f64, energy_j: f64) -> Vec<String> {
     ]))
 }
 
-/// 67 s instead of 100 s, 1270 J instead of 1000 J: 0.67 * 1.27 = 0.8509 of the EDP.
+/// 67 s instead of 100 s, 1270 J instead of 1000 J: less energy x time, and yet more energy.
 #[test]
-fn a_gain_is_called_one_and_so_is_a_loss() {
+fn only_less_energy_pays_and_only_in_time() {
     assert_eq!(
         of_two(67.0, 1270.0),
-        ["auto: 33 % less time, 27 % more energy than linux (modelled). Energy x time (EDP) is 15 % lower: it pays by that measure."]
+        ["auto: 33 % less time, 27 % more energy than linux (modelled). It buys time with energy; it does not save."]
     );
-    assert_eq!(
-        of_two(80.0, 1300.0),
-        ["auto: 20 % less time, 30 % more energy than linux (modelled). Energy x time (EDP) is 4.0 % higher: it does not pay here."]
-    );
-    assert_eq!(
-        of_two(100.0, 958.0),
-        ["auto: the same time, 4.2 % less energy than linux (modelled). It pays."]
-    );
-    assert_eq!(
-        of_two(101.0, 1000.0),
-        ["auto: 1.0 % more time, the same energy than linux (modelled). It does not pay here."]
-    );
+    let sentence = |time_s, energy_j| {
+        let verdict = of_two(time_s, energy_j).remove(0);
+        verdict
+            .split_once(" (modelled). ")
+            .map(|(_, sentence)| sentence.to_string())
+    };
+    let cases = [
+        (100.0, 958.0, "It pays."),
+        (101.0, 958.0, "It pays."),
+        (101.1, 958.0, "It saves energy and costs time."),
+        (101.0, 1000.0, "It does not pay here."),
+        (101.0, 1100.0, "It does not pay here."),
+        (100.0, 1100.0, "It does not pay here."),
+        (90.0, 1000.0, "It saves time, not energy."),
+    ];
+    for (time_s, energy_j, expected) in cases {
+        assert_eq!(
+            sentence(time_s, energy_j).as_deref(),
+            Some(expected),
+            "{time_s} s, {energy_j} J"
+        );
+    }
     assert_eq!(
         of_two(100.0, 1000.0),
         ["auto: the same time and energy as linux (modelled)."]
@@ -80,96 +96,104 @@ fn a_gain_is_called_one_and_so_is_a_loss() {
 }
 
 #[test]
+fn more_energy_pays_only_where_speed_was_asked_for() {
+    let mut asked = report(vec![result("linux", 100.0, 1000.0), result("auto", 67.0, 1270.0)]);
+    asked.goal = Some("balanced".to_string());
+    assert!(verdicts(&asked)[0].ends_with("it does not save."));
+    asked.goal = Some("speed".to_string());
+    assert!(verdicts(&asked)[0].ends_with("It pays in time, which was asked for."));
+}
+
+#[test]
 fn one_policy_alone_has_no_verdict() {
     assert_eq!(verdicts(&report(vec![result("auto", 1.0, 1.0)])), [""; 0]);
 }
 
-/// 100 ± 2 s and 103 ± 2 s overlap, 1000 ± 10 J and 950 ± 10 J do not.
+fn within(mut of: RunResult, time: [f64; 2], system_energy: [f64; 2]) -> RunResult {
+    of.relative_ci95 = Some(RelativeRange {
+        time,
+        system_energy,
+        response: None,
+    });
+    of
+}
+
 #[test]
-fn overlapping_intervals_are_no_difference() {
-    let with = |policy: &str, time_s: f64, energy_j: f64| RunResult {
-        ci95: Some(Interval {
-            time_s: 2.0,
-            system_energy_j: 10.0,
-            edp_js: 3000.0,
-        }),
-        ..result(policy, time_s, energy_j)
+fn an_interval_that_covers_1_is_no_difference() {
+    let of = |time, energy| {
+        let auto = within(result("auto", 99.0, 950.0), time, energy);
+        verdicts(&report(vec![result("linux", 100.0, 1000.0), auto])).remove(0)
     };
-    // 100000 and 97850 J s, ± 3000 each.
-    let both = vec![with("linux", 100.0, 1000.0), with("auto", 103.0, 950.0)];
     assert_eq!(
-        verdicts(&report(both)),
-        ["auto: no clear difference in time, 5.0 % less energy than linux (modelled). Energy x time (EDP) shows no clear difference: whether it pays cannot be told."]
+        of([0.975, 1.005], [0.94, 0.96]),
+        "auto: no difference in time can be told (2.5 % less to 0.5 % more), 5.0 % less energy (4.0 to 6.0) than linux (modelled). It pays."
+    );
+    assert!(of([0.96, 1.02], [0.94, 0.96]).ends_with("It saves energy; whether it costs time cannot be told."));
+    assert!(of([0.96, 1.02], [0.89, 1.01]).ends_with("Whether it pays cannot be told."));
+    assert!(of([0.98, 0.995], [0.89, 1.01]).ends_with("It saves time; whether it costs energy cannot be told."));
+}
+
+#[test]
+fn one_seed_is_no_judgement() {
+    let mut one = report(vec![result("linux", 100.0, 1000.0), result("auto", 100.0, 900.0)]);
+    one.runs = 1;
+    one.results.iter_mut().for_each(|result| result.relative_ci95 = None);
+    assert_eq!(
+        verdicts(&one),
+        ["auto: the same time, 10 % less energy than linux (modelled). One seed does not tell whether it pays; --runs 3 does."]
     );
 }
 
-/// 90000 J s ± 3000 do not overlap with 100000 ± 3000: time may be more or less, and it pays.
-#[test]
-fn what_the_times_leave_open_the_product_may_tell() {
-    let with = |policy: &str, energy_j: f64| RunResult {
-        ci95: Some(Interval {
-            time_s: 2.0,
-            system_energy_j: 10.0,
-            edp_js: 3000.0,
-        }),
-        ..result(policy, if policy == "auto" { 100.1 } else { 100.0 }, energy_j)
-    };
-    assert_eq!(
-        verdicts(&report(vec![with("linux", 1000.0), with("auto", 900.0)])),
-        ["auto: no clear difference in time, 10 % less energy than linux (modelled). It pays."]
-    );
-}
-
-/// Where the clock sets the end: 10 ms become 12 ms, with 20 % less energy; 1.2 * 0.8 = 0.96.
+/// Where the clock sets the end: 10 ms become 12 ms, with 20 % less energy.
 #[test]
 fn responses_stand_for_a_time_that_the_clock_sets() {
     let with = |policy: &str, energy_j: f64, response_s: f64| {
         let mut result = result(policy, 100.0, energy_j);
         result.counters.insert("mean_response_s".to_string(), response_s.into());
+        let range = result.relative_ci95.as_mut().unwrap();
+        range.response = Some([0.99 * response_s / 0.010, 1.01 * response_s / 0.010]);
         result
     };
-    let all = vec![
-        with("linux", 1000.0, 0.010),
-        with("auto", 800.0, 0.012),
-        with("pack", 700.0, 0.010),
-    ];
+    let all = vec![with("linux", 1000.0, 0.010), with("auto", 800.0, 0.012)];
     assert_eq!(
         verdicts(&report(all)),
-        ["auto: 20 % longer mean response, 20 % less energy than linux (modelled). Energy x mean response is 4.0 % lower: it pays by that measure."]
+        ["auto: 20 % longer mean response (19 to 21), 20 % less energy than linux (modelled). It saves energy and costs time."]
     );
 }
 
 #[test]
-fn who_has_a_lower_edp_is_named() {
+fn a_policy_that_saves_more_in_time_is_named() {
     let mut all = vec![
         result("linux", 100.0, 1000.0),
         result("auto", 100.0, 900.0),
-        result("pack", 100.0, 855.0),
+        result("pack", 101.0, 850.0),
+        result("late", 102.0, 500.0),
     ];
     assert_eq!(
         verdicts(&report(all.clone()))[1],
-        "pack has the lowest EDP here, 5.0 % below that of auto."
+        "Of those no later than linux, pack uses the least energy: 15 % less."
     );
-    all.pop();
-    all.push(result("pack", 100.0, 905.0));
+    all.remove(2);
     assert_eq!(
         verdicts(&report(all.clone()))[1],
-        "No other policy here has a lower EDP."
+        "No other policy here that is no later than linux uses less energy."
     );
-    // Without auto it is about the one with the lowest EDP.
+    all[1] = result("auto", 90.0, 1100.0);
+    assert_eq!(
+        verdicts(&report(all.clone()))[1],
+        "Of those no later than linux, it uses the least energy itself."
+    );
+    // Without auto it is about the one with the least energy.
     all.remove(1);
     all.push(result("random", 100.0, 950.0));
-    assert_eq!(
-        verdicts(&report(all))[0],
-        "pack: the same time, 9.5 % less energy than linux (modelled). It pays."
-    );
+    assert!(verdicts(&report(all))[0].starts_with("late: 2.0 % more time, 50 % less energy than linux"));
 }
 
-/// At one job it costs 2 % of time and saves 10 % of energy, at two it costs both.
+/// At one job it costs 2 % of time and saves 10 % of energy, at two and three it costs both.
 #[test]
 fn a_sweep_is_judged_from_best_to_worst() {
     let mut all = Vec::new();
-    for (jobs, time_s, energy_j) in [(1.0, 102.0, 900.0), (2.0, 105.0, 1010.0)] {
+    for (jobs, time_s, energy_j) in [(1.0, 102.0, 900.0), (2.0, 105.0, 1010.0), (3.0, 100.0, 1020.0)] {
         for mut result in [result("linux", 100.0, 1000.0), result("auto", time_s, energy_j)] {
             result.point.insert("jobs".to_string(), PointValue::Number(jobs));
             all.push(result);
@@ -177,6 +201,8 @@ fn a_sweep_is_judged_from_best_to_worst() {
     }
     assert_eq!(
         verdicts(&report(all)),
-        ["auto against linux at 2 points (modelled): time 2.0 to 5.0 % more, energy from 10 % less to 1.0 % more. By energy x time where they disagree, it pays at 1, it does not pay at 1."]
+        ["auto against linux at 3 points (modelled): time from the same to 5.0 % more, energy from 10 % less to 2.0 % more. \
+          It saves energy and costs time at 1, it does not pay at 2. \
+          Most energy: jobs = 3 (2.0 % more energy, the same time); jobs = 2 (1.0 % more energy, 5.0 % more time)."]
     );
 }

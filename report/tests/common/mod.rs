@@ -15,6 +15,7 @@ pub fn report() -> Report {
         energy_source: "modelled".to_string(),
         seed: 7,
         runs: 1,
+        goal: None,
         results: vec![
             result("linux:performance", 100.0, 5000.0, (1.0, 1.0, 1.0)),
             result("highlow", 110.0, 4400.0, (1.1, 0.88, 0.968)),
@@ -31,6 +32,7 @@ pub fn result(policy: &str, time_s: f64, system_energy_j: f64, relative: (f64, f
     RunResult {
         policy: policy.to_string(),
         stands_for: None,
+        relative_ci95: None,
         point: BTreeMap::new(),
         time_s,
         cpu_energy_j: system_energy_j / 2.0,

@@ -64,6 +64,42 @@ impl Half {
     }
 }
 
+/// 95 % confidence intervals of the ratios of means to those of another policy, whose runs have the same seeds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RelativeRange {
+    pub time: [f64; 2],
+    pub system_energy: [f64; 2],
+    /// Of the mean response; `None`: the clock does not set the end.
+    pub response: Option<[f64; 2]>,
+}
+
+impl RelativeRange {
+    /// `responses`: by run, of both policies. `None`: fewer than two runs, or not the same seeds.
+    pub(super) fn of(own: &[Measures], first: &[Measures], responses: Option<[Vec<f64>; 2]>) -> Option<Self> {
+        let of = |figure: fn(&Measures) -> f64| {
+            let all = |runs: &[Measures]| runs.iter().map(figure).collect::<Vec<_>>();
+            ratio_interval(&all(own), &all(first))
+        };
+        Some(Self {
+            time: of(|m| m.time_s)?,
+            system_energy: of(|m| m.system_energy_j)?,
+            response: responses.and_then(|[own, first]| ratio_interval(&own, &first)),
+        })
+    }
+}
+
+/// R = mean(x) / mean(y), in pairs: R +- t(0.975, n - 1) * s(x - R y) / sqrt(n) / mean(y)   (Cochran, Sampling Techniques, 6.4).
+fn ratio_interval(own: &[f64], first: &[f64]) -> Option<[f64; 2]> {
+    if own.len() != first.len() {
+        return None;
+    }
+    let base = mean(first.iter().copied());
+    let ratio = super::run::ratio(mean(own.iter().copied()), base);
+    let rest: Vec<f64> = own.iter().zip(first).map(|(x, y)| x - ratio * y).collect();
+    let half = confidence_half_width(&rest)? / base;
+    Some([ratio - half, ratio + half])
+}
+
 pub(crate) fn mean_bounds(runs: &[Bounds]) -> Bounds {
     Bounds {
         time_s: mean(runs.iter().map(|b| b.time_s)),

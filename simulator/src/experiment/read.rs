@@ -4,7 +4,7 @@
 use super::{
     Assumption, Axis, Change, Experiment, Origin, PointValue, Reference, Setting, SettingKey, Sweep, SweepValue,
 };
-use super::{MAX_POINTS, MAX_RUNS};
+use super::{DEFAULT_RUNS, MAX_POINTS, MAX_RUNS};
 use lop_machine::{input, InputError};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -150,7 +150,7 @@ pub fn read(file: &str, text: &str, folder: Option<&Path>) -> Result<Experiment,
         },
         runs: match &runs {
             Some(runs) => in_range(&source, runs, 1..=i64::from(MAX_RUNS))? as u32,
-            None => 1,
+            None => DEFAULT_RUNS,
         },
         settings: settings(&source, &set)?,
         classes: classes

@@ -2,7 +2,7 @@
 //! Runs an experiment on all cores. The result is the same to the byte for any number of them.
 
 use super::judge::{Cell, Judged, COUNTED};
-use super::merge::{add_extremes, mean, mean_bounds, merge_counters, Half, Measures};
+use super::merge::{add_extremes, mean, mean_bounds, merge_counters, Half, Measures, RelativeRange};
 use super::placements::{pinned, Placements};
 use super::plan::{first_point, points, Point};
 use super::vary::{variations, Variation};
@@ -61,6 +61,8 @@ pub struct PolicyResult {
     pub relative_time: f64,
     pub relative_system_energy: f64,
     pub relative_edp: f64,
+    /// `None` for a single run, and where the runs of both are not of the same seeds.
+    pub relative_ci95: Option<RelativeRange>,
     pub bounds: Bounds,
     pub counters: Map<String, Value>,
     /// `None` for a single run.
@@ -506,7 +508,7 @@ fn results(experiment: &Experiment, points: &[Point], flat: &[Run], placed: &[Ve
     let per_point = drawn.len() * experiment.runs as usize;
     let mut results: Vec<PolicyResult> = Vec::with_capacity(points.len() * experiment.policies.len());
     for (index, (point, placed)) in points.iter().zip(placed).enumerate() {
-        let first = results.len();
+        let mut first: Option<Vec<&Run>> = None;
         for policy in &experiment.policies {
             let of_policy: Vec<&Run> = match drawn.iter().position(|of_seeds| *of_seeds == policy) {
                 Some(at) => flat[index * per_point..][..per_point]
@@ -516,11 +518,11 @@ fn results(experiment: &Experiment, points: &[Point], flat: &[Run], placed: &[Ve
                     .collect(),
                 None => placed.iter().collect(),
             };
-            let baseline = results.get(first).map(|result| result.mean);
-            let mut merged = merge(policy, point, &of_policy, baseline);
+            let first = first.get_or_insert_with(|| of_policy.clone());
+            let mut merged = merge(policy, point, &of_policy, first);
             if !drawn.contains(&policy) {
                 // All placements, not a sample, so there is no confidence interval.
-                merged.ci95 = None;
+                (merged.ci95, merged.relative_ci95) = (None, None);
             }
             if experiment.judged.is_some() || experiment.varied.is_some() {
                 merged.counters.retain(|name, _| COUNTED.contains(&name.as_str()));
@@ -547,10 +549,17 @@ impl PolicyResult {
     }
 }
 
-fn merge(policy: &PolicyChoice, point: &Point, runs: &[&Run], baseline: Option<Measures>) -> PolicyResult {
-    let measures: Vec<Measures> = runs.iter().map(|run| run.measures).collect();
+/// `first`: the runs of the first policy at this point.
+fn merge(policy: &PolicyChoice, point: &Point, runs: &[&Run], first: &[&Run]) -> PolicyResult {
+    let measures_of = |runs: &[&Run]| runs.iter().map(|run| run.measures).collect::<Vec<_>>();
+    let responses_of = |runs: &[&Run]| {
+        let response_s = |run: &&Run| run.counters["mean_response_s"].as_f64();
+        runs.iter().map(response_s).collect::<Option<Vec<_>>>()
+    };
+    let (measures, of_first) = (measures_of(runs), measures_of(first));
+    let responses = responses_of(runs).zip(responses_of(first)).map(<[Vec<f64>; 2]>::from);
     let mean = Measures::mean(&measures);
-    let baseline = baseline.unwrap_or(mean);
+    let baseline = Measures::mean(&of_first);
     let mut counters = merge_counters(runs.iter().map(|run| run.counters.clone()).collect());
     add_extremes(&mut counters, &runs.iter().map(|run| &run.counters).collect::<Vec<_>>());
     PolicyResult {
@@ -562,6 +571,7 @@ fn merge(policy: &PolicyChoice, point: &Point, runs: &[&Run], baseline: Option<M
         relative_time: ratio(mean.time_s, baseline.time_s),
         relative_system_energy: ratio(mean.system_energy_j, baseline.system_energy_j),
         relative_edp: ratio(mean.edp_js, baseline.edp_js),
+        relative_ci95: RelativeRange::of(&measures, &of_first, responses),
         bounds: mean_bounds(&runs.iter().map(|run| run.bounds).collect::<Vec<_>>()),
         counters,
         ci95: Half::of(&measures),

@@ -80,6 +80,12 @@ fn means_relatives_and_intervals_by_hand() {
     assert!((first.mean.edp_js - 140.0 / 3.0).abs() < 1e-12);
     assert_eq!(first.mean.system_power_w, 10.0);
     assert_eq!(first.counters["tasks"], 2.0);
+    let pairs = second.relative_ci95.unwrap();
+    assert_eq!(
+        (pairs.time, pairs.response),
+        ([2.0, 2.0], None),
+        "twice the time with each seed"
+    );
     let half = first.ci95.unwrap();
     assert!((half.time_s - 4.302_652_7 / 3f64.sqrt()).abs() < 1e-6);
 }
