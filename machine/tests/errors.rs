@@ -72,6 +72,22 @@ fn the_good_file_is_read_as_it_stands() {
     assert_eq!(machine.memory, None);
 }
 
+/// A file without [ships] stands for Linux of today; each built-in machine says what it ships.
+#[test]
+fn what_a_machine_ships_is_read() {
+    let ships = |table: &str| {
+        let text = GOOD.replace("[cost]", &format!("{table}\n[cost]"));
+        read("test.toml", &text).unwrap().ships.describe()
+    };
+    assert_eq!(ships(""), "fair class, schedutil");
+    let guest = "[ships]\nplacement = \"fair-class\"\ngovernor = \"none\"\nsource = \"s\"";
+    assert_eq!(ships(guest), "fair class, no cpufreq");
+    assert_eq!(ships(&guest.replace("none", "eas")), "fair class with EAS, schedutil");
+    for name in lop_machine::builtin_names() {
+        assert!(builtin_text(name).unwrap().contains("\n[ships]\n"), "{name}");
+    }
+}
+
 #[test]
 fn memory_is_read_with_and_without_a_bandwidth() {
     let memory = |table: &str| read("test.toml", &GOOD.replace("[cost]", table)).unwrap().memory;
@@ -137,6 +153,9 @@ period_ms = 200 | period_ms = 0 | 10 | cpufreq.ondemand_period_ms | 0, expected 
 [cost] | [memory]\nlatency_ns = 0\n[cost] | 13 | memory.latency_ns | 0, expected 0.1 to 1000000 ns
 [cost] | [memory]\nlatency_ns = nan\n[cost] | 13 | memory.latency_ns | NaN, expected 0.1
 [cost] | [memory]\nlatency_ns = 80\nbandwidth_mb_s = 0\n[cost] | 14 | memory.bandwidth_mb_s | 0, expected 1 to 1000000000 MB/s
+[cost] | [ships]\nplacement = "fair"\ngovernor = "none"\nsource = "s"\n[cost] | 13 | ships.placement | unknown placement 'fair'; known: longest-idle, random, fair-class
+[cost] | [ships]\nplacement = "fair-class"\ngovernor = "hwp"\nsource = "s"\n[cost] | 14 | ships.governor | unknown governor 'hwp'; known: performance
+[cost] | [ships]\nplacement = "fair-class"\ngovernor = "none"\nsource = ""\n[cost] | 15 | ships.source | 0 characters, expected 1 to 200
 [cost] | [memory]\nbandwidth_mb_s = 3000\n[cost] | 12 | memory | missing field `latency_ns`
 [cost] | [memory]\nlatency_ns = 80\nbandwidth_gb_s = 3\n[cost] | 14 | memory.bandwidth_gb_s | unknown field `bandwidth_gb_s`
 migration_us = 1 | migration_us = nan | 14 | cost.migration_us | NaN, expected 0

@@ -63,13 +63,13 @@ fn named(cells: impl Iterator<Item = &'static Cell>) -> Vec<String> {
 
 /// See docs/experiments.md for the causes of the exceptions.
 #[test]
-fn where_cores_differ_auto_is_behind_the_baseline_in_time_in_thirteen_cells() {
+fn where_cores_differ_auto_is_behind_what_ships_in_time_in_two_cells() {
     let asymmetric: Vec<&Cell> = cells().iter().filter(|cell| is_asymmetric(cell)).collect();
     assert_eq!(asymmetric.len(), 4 * 26 + 4 * 27);
     let most = [
         ("opteron-8350-x4, every other core at 1000 MHz", 1.0),
         ("opteron-16", 1.0),
-        ("phone-three-kinds", 1.002),
+        ("phone-three-kinds", 1.0),
     ];
     for (machine, most) in most {
         for cell in asymmetric.iter().filter(|cell| label(cell, "machine") == machine) {
@@ -78,19 +78,8 @@ fn where_cores_differ_auto_is_behind_the_baseline_in_time_in_thirteen_cells() {
     }
     let behind = asymmetric.into_iter().filter(|cell| cell.time > NEARLY_AS_FAST);
     let expected = [
-        "laptop-hybrid: idle-desktop",
-        "laptop-hybrid: parsec-like-barriers",
         "laptop-hybrid: parsec-like-frames",
-        "laptop-three-kinds: idle-desktop",
         "laptop-three-kinds: parsec-like-frames",
-        "desktop-hybrid: global-sum",
-        "desktop-hybrid: idle-desktop",
-        "desktop-two-chiplets: arrivals",
-        "desktop-two-chiplets: idle-desktop",
-        "desktop-two-chiplets: kernel-build, 4 jobs",
-        "desktop-two-chiplets: parsec-like-frames",
-        "phone-2024: idle-desktop",
-        "phone-2024: parsec-like-frames",
     ];
     assert_eq!(named(behind), expected);
 }
@@ -148,7 +137,7 @@ fn the_cells_near_the_lowest_edp_are_as_many_as_docs_say() {
     let (sources, rest): (Vec<&Cell>, Vec<&Cell>) = cells().iter().partition(|cell| of_sources(cell));
     assert_eq!((sources.len(), rest.len()), (11 * 21 + 6 + 4 * 9, 287), "cells");
     let near = |cells: &[&Cell]| cells.iter().filter(|cell| !cell.is_behind()).count();
-    assert_eq!((near(&sources), near(&rest)), (252, 189));
+    assert_eq!((near(&sources), near(&rest)), (252, 192));
 }
 
 /// Energy at equal lateness.
