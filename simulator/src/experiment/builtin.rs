@@ -6,7 +6,7 @@ use crate::fleet;
 use lop_machine::{input, InputError};
 use std::path::Path;
 
-const BUILTIN: [(&str, &str); 29] = [
+const BUILTIN: [(&str, &str); 30] = [
     (
         "recorded-build",
         include_str!("../../../data/experiments/recorded-build.toml"),
@@ -96,6 +96,7 @@ const BUILTIN: [(&str, &str); 29] = [
         "described-applications",
         include_str!("../../../data/experiments/described-applications.toml"),
     ),
+    ("as-shipped", include_str!("../../../data/experiments/as-shipped.toml")),
     ("everything", include_str!("../../../data/experiments/everything.toml")),
     (
         "unknown-watts",
