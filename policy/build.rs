@@ -23,7 +23,10 @@ const CALLED: &str = "
     count_arrived is_better_place
 ";
 /// Prefixes dropped from enum constants.
-const PREFIXES: [&str; 9] = [
+const PREFIXES: [&str; 12] = [
+    "LOP_RECORD_",
+    "LOP_WOKEN_",
+    "LOP_STOPPED_",
     "LOP_GREEN_WORK_",
     "LOP_GOAL_",
     "LOP_DOMAINS_",
@@ -35,7 +38,7 @@ const PREFIXES: [&str; 9] = [
     "LOP_",
 ];
 /// Types serialised in decision logs.
-const LOGGED: [&str; 7] = [
+const LOGGED: [&str; 8] = [
     "lop_config",
     "lop_power",
     "lop_rung",
@@ -43,9 +46,11 @@ const LOGGED: [&str; 7] = [
     "lop_sizing",
     "lop_domains",
     "lop_reserve",
+    RECORD_KIND,
 ];
+const RECORD_KIND: &str = "lop_record_kind";
 /// Enums that stay integers: bit flags, or stored in a u8.
-const FLAGS: [&str; 3] = ["rules", "hint_flags", "class"];
+const FLAGS: [&str; 5] = ["rules", "hint_flags", "class", "woken", "how_stopped"];
 
 /// HIGHLOW_SPARE becomes HighlowSpare.
 fn camel(name: &str) -> String {
@@ -70,7 +75,9 @@ impl ParseCallbacks for Names {
     }
     fn add_attributes(&self, about: &AttributeInfo<'_>) -> Vec<String> {
         let derive = "#[derive(serde::Serialize, serde::Deserialize)]";
+        let ordered = "#[derive(PartialOrd, Ord, strum::FromRepr)]";
         let attributes: &[&str] = match (LOGGED.contains(&about.name), about.kind) {
+            _ if about.name == RECORD_KIND => &[derive, ordered, "#[serde(rename_all = \"kebab-case\")]"],
             (true, TypeKind::Enum) => &[derive, "#[serde(rename_all = \"kebab-case\")]"],
             (true, _) => &[derive],
             (false, _) => &[],
@@ -95,7 +102,9 @@ fn main() {
         .allowlist_type("lop_.*")
         .allowlist_var("LOP_.*")
         .allowlist_function(format!("lop_({called})"))
-        .rustified_enum("lop_(set|sizing|goal|green_work|domains|reserve|policy|memory_class|node_state|next|found)")
+        .rustified_enum(
+            "lop_(record_kind|set|sizing|goal|green_work|domains|reserve|policy|memory_class|node_state|next|found)",
+        )
         .constified_enum_module(format!("lop_({})", FLAGS.join("|")))
         .wrap_static_fns(true)
         .wrap_static_fns_path(out.join("called.c"))

@@ -33,7 +33,7 @@ use limits::Limits;
 use lists::Lister;
 use lop_machine::costs;
 use lop_machine::live::{self, LiveMachine};
-use lop_records::{Kind, Record};
+use lop_policy::record::{Kind, Record};
 use pages::Pages;
 pub use plan::check as check_choice;
 use plan::Planner;

@@ -10,6 +10,7 @@ mod capture;
 mod check;
 pub mod costs;
 pub mod counters;
+pub mod decisions;
 pub mod doctor;
 mod draw;
 pub mod error;

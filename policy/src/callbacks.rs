@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! The functions of policy/core/env.h, answered by the caller's [`Env`].
 
-use super::{ffi, group_at, Group, Sched, Set, Task};
+use super::record::{Kind, Recorder};
+use super::{ffi, group_at, Group, PolicyHandle, Sched, Set, Task};
 use std::ffi::{c_char, CStr};
 use std::mem::MaybeUninit;
 
@@ -36,13 +37,15 @@ pub trait Env {
 pub(crate) struct Call<'a> {
     scratch: MaybeUninit<ffi::lop_world>,
     env: *mut (dyn Env + 'a),
+    policy: PolicyHandle,
 }
 
 impl<'a> Call<'a> {
-    pub fn new(env: &mut (dyn Env + 'a)) -> Self {
+    pub fn new(policy: PolicyHandle, env: &mut (dyn Env + 'a)) -> Self {
         Self {
             scratch: MaybeUninit::uninit(),
             env,
+            policy,
         }
     }
     /// Valid as long as `self` and its Env.
@@ -54,12 +57,19 @@ impl<'a> Call<'a> {
 unsafe fn env<'a>(world: *mut ffi::lop_world) -> &'a mut dyn Env {
     &mut *(*world.cast::<Call<'a>>()).env
 }
+/// `None`: calls are not recorded.
+unsafe fn recorder<'a>(world: *mut ffi::lop_world) -> Option<&'a mut Recorder> {
+    (*world.cast::<Call<'a>>()).policy.recorder()
+}
 #[no_mangle]
 unsafe extern "C" fn lop_env_now_ns(world: *mut ffi::lop_world) -> u64 {
     env(world).now_ns()
 }
 #[no_mangle]
 unsafe extern "C" fn lop_env_insert_local(world: *mut ffi::lop_world, t: *mut Task, cpu: u32, slice_ns: u64) {
+    if let Some(recorder) = recorder(world) {
+        recorder.put(Kind::Placed, cpu as i32, 1);
+    }
     env(world).insert_local((*t).id, cpu, slice_ns)
 }
 #[no_mangle]
@@ -70,6 +80,9 @@ unsafe extern "C" fn lop_env_insert(
     slice_ns: u64,
     vtime_ns: u64,
 ) {
+    if let Some(recorder) = recorder(world) {
+        recorder.put(Kind::Queued, 0, queue);
+    }
     env(world).insert((*t).id, queue, slice_ns, vtime_ns)
 }
 #[no_mangle]
@@ -94,14 +107,23 @@ unsafe extern "C" fn lop_env_kick(world: *mut ffi::lop_world, cpu: u32) {
 }
 #[no_mangle]
 unsafe extern "C" fn lop_env_preempt(world: *mut ffi::lop_world, cpu: u32) {
+    if let Some(recorder) = recorder(world) {
+        recorder.push(Kind::Preempt, 0, cpu as i32, 0);
+    }
     env(world).preempt(cpu)
 }
 #[no_mangle]
 unsafe extern "C" fn lop_env_set_changed(world: *mut ffi::lop_world, cpu: u32, set: Set) {
+    if let Some(recorder) = recorder(world) {
+        recorder.push(Kind::Set, 0, cpu as i32, set as u32);
+    }
     env(world).set_changed(cpu, set)
 }
 #[no_mangle]
 unsafe extern "C" fn lop_env_reserved_speed(world: *mut ffi::lop_world, cpu: u32, raised: u32) {
+    if let Some(recorder) = recorder(world) {
+        recorder.push(Kind::Reserved, 0, cpu as i32, raised);
+    }
     env(world).reserved_speed(cpu, raised)
 }
 #[no_mangle]
@@ -110,7 +132,11 @@ unsafe extern "C" fn lop_env_arm_timer(world: *mut ffi::lop_world, at_ns: u64) {
 }
 #[no_mangle]
 unsafe extern "C" fn lop_env_temperature_mc(world: *mut ffi::lop_world, cpu: u32) -> i32 {
-    env(world).temperature_mc(cpu)
+    let temperature_mc = env(world).temperature_mc(cpu);
+    if let Some(recorder) = recorder(world) {
+        recorder.temperature(cpu, temperature_mc);
+    }
+    temperature_mc
 }
 /// A native `lop_assert` failed: a state that contradicts itself must decide nothing more.
 #[no_mangle]

@@ -191,10 +191,6 @@ impl Sched {
         let mut scratch = ffi::lop_world::default();
         unsafe { ffi::lop_leaver(self, &mut scratch, set) }
     }
-    /// The task changes to `cpu` when it is queued next. If a plan gave it a memory domain, that of `cpu` replaces it.
-    pub fn go_to(&self, task: &mut Task, cpu: u32) {
-        unsafe { ffi::lop_go_to(self, &mut **task, cpu) }
-    }
     /// Memory domain that a plan in force gives the task.
     #[must_use]
     pub fn domain_of(&self, task: &Task) -> Option<i32> {

@@ -9,6 +9,7 @@ mod callbacks;
 mod described;
 mod names;
 mod plan;
+pub mod record;
 mod task;
 
 /// The headers, as bindgen describes them (build.rs).
@@ -35,6 +36,7 @@ pub use plan::{
 pub use task::{born, clamp_speedup, declare_length, displaces, median_length, weight_of_nice, weight_of_share, Task};
 
 use callbacks::Call;
+use record::{Kind, Record, Recorder};
 use std::alloc::{alloc_zeroed, dealloc, Layout};
 use std::ptr::NonNull;
 
@@ -155,11 +157,13 @@ impl Config {
     }
 }
 
-/// The policy's state, followed by the groups that are parents of others.
+/// The policy's state, followed by the groups that are parents of others, and by the record of its calls.
 #[repr(C)]
 struct State {
     sched: Sched,
     groups: [Group; MAX_GROUPS],
+    /// `None`: calls are not recorded. Zeroed memory is that, too.
+    recorder: Option<Box<Recorder>>,
 }
 
 /// Owns the policy's state.
@@ -188,10 +192,15 @@ impl Policy {
     pub fn handle(&self) -> PolicyHandle {
         PolicyHandle(self.state.as_ptr().cast())
     }
+    /// From now on calls and decisions are recorded, as the kernel logs its own.
+    pub fn record(&mut self) {
+        unsafe { (*self.state.as_ptr()).recorder = Some(Box::default()) }
+    }
 }
 
 impl Drop for Policy {
     fn drop(&mut self) {
+        unsafe { (*self.state.as_ptr()).recorder = None };
         unsafe { dealloc(self.state.as_ptr().cast(), Layout::new::<State>()) }
     }
 }
@@ -209,8 +218,48 @@ impl std::ops::Deref for PolicyHandle {
 }
 
 impl PolicyHandle {
+    /// `None`: calls are not recorded.
+    fn recorder<'a>(self) -> Option<&'a mut Recorder> {
+        // Only a Policy's own state has a handle; a reference lives for one statement.
+        unsafe { (*self.0.cast::<State>()).recorder.as_deref_mut() }
+    }
+    fn call<'a>(self, env: &'a mut (dyn Env + 'a)) -> Call<'a> {
+        Call::new(self, env)
+    }
+    fn note(self, kind: Kind, now_ns: u64, cpu: u32, value: u32) {
+        if let Some(recorder) = self.recorder() {
+            recorder.time_is(now_ns);
+            recorder.push(kind, 0, cpu as i32, value);
+        }
+    }
+    unsafe fn note_task(self, kind: Kind, now_ns: u64, task: *const Task, cpu: u32, value: u32) {
+        if let Some(recorder) = self.recorder() {
+            recorder.time_is(now_ns);
+            recorder.call(kind, &*task, cpu as i32, value);
+        }
+    }
+    /// Records since the last call; none if calls are not recorded.
+    #[must_use]
+    pub fn take_records(self) -> Vec<Record> {
+        self.recorder().map_or_else(Vec::new, Recorder::take)
+    }
+    /// A task begins, or another one of its number: only records need to know. Its CPUs and hints follow.
+    pub fn introduce(self, task: &Task, app: &App, now_ns: u64) {
+        if let Some(recorder) = self.recorder() {
+            recorder.time_is(now_ns);
+            recorder.introduce(task, app);
+        }
+    }
+    /// The same as [`declare_length`], of a task that was introduced.
+    pub fn declare_length(self, task: &mut Task, app: &mut App, length: u32) {
+        if let Some(recorder) = self.recorder() {
+            recorder.call(Kind::Length, task, 0, length);
+        }
+        declare_length(task, app, length);
+    }
     pub fn start(self, env: &mut dyn Env, now_ns: u64) {
-        unsafe { ffi::lop_start(self.0, Call::new(env).world(), now_ns) }
+        self.note(Kind::Start, now_ns, 0, (self.idle == self.online).into());
+        unsafe { ffi::lop_start(self.0, self.call(env).world(), now_ns) }
     }
     /// Counts the task, grows the set, places the task, and starts or queues it. Returns the CPU and whether it was
     /// idle and is claimed.
@@ -225,10 +274,15 @@ impl PolicyHandle {
         last_cpu: u32,
         now_ns: u64,
     ) -> (i32, bool) {
-        let mut call = Call::new(env);
         ffi::lop_note_caught_up(self.0, task.cast());
-        let place = ffi::lop_wake(self.0, call.world(), task.cast(), app, group, last_cpu, now_ns);
-        ffi::lop_put(self.0, call.world(), task.cast(), group, place);
+        let place = self.place_in(env, task, app, group, last_cpu, now_ns);
+        // A task that starts on the CPU that it claimed is not queued.
+        let queues = !place.claimed && place.cpu >= 0;
+        if queues {
+            self.note_task(Kind::Enqueue, now_ns, task, place.cpu as u32, 0);
+        }
+        ffi::lop_put(self.0, self.call(env).world(), task.cast(), group, place);
+        self.note_put(task, queues);
         (place.cpu, place.claimed)
     }
     /// The first half of [`Self::wake`], for callers that queue the task themselves.
@@ -242,61 +296,106 @@ impl PolicyHandle {
         last_cpu: u32,
         now_ns: u64,
     ) -> (i32, bool) {
-        let none = std::ptr::null_mut();
-        let mut call = Call::new(env);
-        let place = ffi::lop_wake(self.0, call.world(), task.cast(), app, none, last_cpu, now_ns);
+        let place = self.place_in(env, task, app, std::ptr::null_mut(), last_cpu, now_ns);
         (place.cpu, place.claimed)
+    }
+    unsafe fn place_in(
+        self,
+        env: &mut dyn Env,
+        task: *mut Task,
+        app: *mut App,
+        group: *mut Group,
+        last_cpu: u32,
+        now_ns: u64,
+    ) -> ffi::lop_placement {
+        if let Some(recorder) = self.recorder() {
+            recorder.time_is(now_ns);
+            recorder.wake(&*task, last_cpu);
+        }
+        let place = ffi::lop_wake(
+            self.0,
+            self.call(env).world(),
+            task.cast(),
+            app,
+            group,
+            last_cpu,
+            now_ns,
+        );
+        if let Some(recorder) = self.recorder() {
+            recorder.call(Kind::Placed, &*task, place.cpu, place.claimed.into());
+        }
+        place
+    }
+    unsafe fn note_put(self, task: *const Task, is_told: bool) {
+        if let Some(recorder) = self.recorder() {
+            recorder.end_put(&*task, is_told);
+        }
     }
     /// # Safety
     /// The pointers are valid (`group` may be null) and nothing else uses what they point to meanwhile.
     pub unsafe fn enqueue(self, env: &mut dyn Env, task: *mut Task, group: *const Group, cpu: u32) {
-        ffi::lop_enqueue(self.0, Call::new(env).world(), task.cast(), group, cpu)
+        self.note_task(Kind::Enqueue, env.now_ns(), task, cpu, 0);
+        ffi::lop_enqueue(self.0, self.call(env).world(), task.cast(), group, cpu);
+        self.note_put(task, true);
     }
     /// # Safety
     /// The pointer is valid and nothing else uses what it points to meanwhile.
     pub unsafe fn wait_at_claimed(self, env: &mut dyn Env, task: *mut Task, cpu: u32) {
-        ffi::lop_wait_at_claimed(self.0, Call::new(env).world(), task.cast(), cpu)
+        self.note_task(Kind::Enqueue, env.now_ns(), task, cpu, 1);
+        ffi::lop_wait_at_claimed(self.0, self.call(env).world(), task.cast(), cpu);
+        self.note_put(task, true);
     }
     /// True: a task was taken for `cpu`. The task that ran there was queued before.
     pub fn dispatch(self, env: &mut dyn Env, cpu: u32) -> bool {
         let nobody = std::ptr::null();
-        unsafe { ffi::lop_dispatch(self.0, Call::new(env).world(), cpu, nobody) == Next::Taken }
+        unsafe { ffi::lop_dispatch(self.0, self.call(env).world(), cpu, nobody) == Next::Taken }
     }
     /// The same if the slice of `task` on `cpu` is over.
     pub fn dispatch_running(self, env: &mut dyn Env, task: &Task, cpu: u32) -> Next {
-        unsafe { ffi::lop_dispatch(self.0, Call::new(env).world(), cpu, &**task) }
+        unsafe { ffi::lop_dispatch(self.0, self.call(env).world(), cpu, &**task) }
     }
     /// Whether a task whose slice is over goes on because no waiting task is further behind.
     pub fn goes_on(self, env: &mut dyn Env, task: &Task, cpu: u32) -> bool {
-        unsafe { ffi::lop_goes_on(self.0, Call::new(env).world(), &**task, cpu) }
+        unsafe { ffi::lop_goes_on(self.0, self.call(env).world(), &**task, cpu) }
     }
     /// # Safety
     /// The pointer is valid and nothing else uses what it points to meanwhile.
     pub unsafe fn running(self, env: &mut dyn Env, task: *mut Task, cpu: u32, now_ns: u64) {
-        ffi::lop_running(self.0, Call::new(env).world(), task.cast(), cpu, now_ns)
+        if let Some(recorder) = self.recorder() {
+            recorder.time_is(now_ns);
+            recorder.started(&*task, cpu);
+        }
+        ffi::lop_running(self.0, self.call(env).world(), task.cast(), cpu, now_ns)
     }
     /// Takes a waiting task out of its queue, to be queued again.
     /// # Safety
     /// The pointer is valid and nothing else uses what it points to meanwhile.
     pub unsafe fn dequeue(self, env: &mut dyn Env, task: *mut Task) {
-        ffi::lop_dequeue(self.0, Call::new(env).world(), task.cast())
+        self.note_task(Kind::Dequeue, env.now_ns(), task, 0, 0);
+        ffi::lop_dequeue(self.0, self.call(env).world(), task.cast())
     }
     /// The task pays for `ran_ns` on `cpu`, until now.
     /// # Safety
     /// The pointers are valid (`group` may be null) and nothing else uses what they point to meanwhile.
     pub unsafe fn stopping(self, env: &mut dyn Env, task: *mut Task, group: *const Group, cpu: u32, ran_ns: u64) {
-        ffi::lop_stopping(self.0, Call::new(env).world(), task.cast(), group, cpu, ran_ns)
+        if let Some(recorder) = self.recorder() {
+            recorder.time_is(env.now_ns());
+            recorder.ran(&self, &*task, cpu, ran_ns);
+        }
+        ffi::lop_stopping(self.0, self.call(env).world(), task.cast(), group, cpu, ran_ns)
     }
     /// # Safety
     /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
     pub unsafe fn block(self, env: &mut dyn Env, task: *mut Task, app: *mut App, group: *mut Group, now_ns: u64) {
-        ffi::lop_block(self.0, Call::new(env).world(), task.cast(), app, group, now_ns)
+        self.note_task(Kind::Block, now_ns, task, 0, 0);
+        ffi::lop_block(self.0, self.call(env).world(), task.cast(), app, group, now_ns)
     }
     /// The task leaves the policy.
     /// # Safety
     /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
     pub unsafe fn forget(self, env: &mut dyn Env, task: *mut Task, app: *mut App, group: *mut Group, now_ns: u64) {
-        ffi::lop_forget(self.0, Call::new(env).world(), task.cast(), app, group, now_ns)
+        self.note_task(Kind::Forget, now_ns, task, 0, 0);
+        ffi::lop_forget(self.0, self.call(env).world(), task.cast(), app, group, now_ns)
     }
     /// # Safety
     /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
@@ -309,9 +408,10 @@ impl PolicyHandle {
         spinning: bool,
         now_ns: u64,
     ) {
+        self.note_task(Kind::Spin, now_ns, task, 0, spinning.into());
         ffi::lop_spin(
             self.0,
-            Call::new(env).world(),
+            self.call(env).world(),
             task.cast(),
             app,
             group,
@@ -323,45 +423,58 @@ impl PolicyHandle {
     /// # Safety
     /// The pointers are valid (`app` may be null) and nothing else uses what they point to meanwhile.
     pub unsafe fn started(self, env: &mut dyn Env, task: *mut Task, app: *mut App, cpu: u32, now_ns: u64) {
-        ffi::lop_started(self.0, Call::new(env).world(), task.cast(), app, cpu, now_ns)
+        ffi::lop_started(self.0, self.call(env).world(), task.cast(), app, cpu, now_ns)
     }
     /// Before the task is queued (`runnable`) or blocks.
     /// # Safety
     /// The pointers are valid (`app` may be null) and nothing else uses what they point to meanwhile.
     pub unsafe fn stopped(self, task: *mut Task, app: *mut App, cpu: u32, runnable: bool, now_ns: u64) {
+        if let Some(recorder) = self.recorder() {
+            recorder.time_is(now_ns);
+            recorder.stopped(&*task, cpu, runnable);
+        }
         ffi::lop_stopped(self.0, task.cast(), app, cpu, runnable, now_ns)
     }
     /// A thread has ended; before `block` or `forget`.
     /// # Safety
     /// The pointers are valid (`app` may be null) and nothing else uses what they point to meanwhile.
     pub unsafe fn ended(self, task: *mut Task, app: *mut App) {
+        if let Some(recorder) = self.recorder() {
+            recorder.call(Kind::Ended, &*task, 0, 0);
+        }
         ffi::lop_ended(self.0, task.cast(), app)
     }
     /// Flags of [`says`] without SPINNING.
     /// # Safety
     /// The pointers are valid (`app` may be null) and nothing else uses what they point to meanwhile.
     pub unsafe fn set_hints(self, env: &mut dyn Env, task: *mut Task, app: *mut App, flags: u32, now_ns: u64) {
-        ffi::lop_set_hints(self.0, Call::new(env).world(), task.cast(), app, flags, now_ns)
+        self.note_task(Kind::Hints, now_ns, task, 0, flags);
+        ffi::lop_set_hints(self.0, self.call(env).world(), task.cast(), app, flags, now_ns)
     }
     /// After [`Self::set_hints`], for a task that waits for a CPU. True: others wait for it, so take it from its queue
     /// and queue it again.
     /// # Safety
     /// The pointers are valid (`app` may be null) and nothing else uses what they point to meanwhile.
     pub unsafe fn claim_late(self, env: &mut dyn Env, task: *mut Task, app: *mut App) -> bool {
-        ffi::lop_claim_late(self.0, Call::new(env).world(), task.cast(), app)
+        self.note_task(Kind::Late, env.now_ns(), task, 0, 0);
+        ffi::lop_claim_late(self.0, self.call(env).world(), task.cast(), app)
     }
     pub fn cpu_idle(self, env: &mut dyn Env, cpu: u32, idle: bool, now_ns: u64) {
-        unsafe { ffi::lop_cpu_idle(self.0, Call::new(env).world(), cpu, idle, now_ns) }
+        self.note(Kind::Idle, now_ns, cpu, idle.into());
+        unsafe { ffi::lop_cpu_idle(self.0, self.call(env).world(), cpu, idle, now_ns) }
     }
     /// A higher class takes a CPU, or releases it.
     pub fn cpu_taken(self, env: &mut dyn Env, cpu: u32, taken: bool, now_ns: u64) {
-        unsafe { ffi::lop_cpu_taken(self.0, Call::new(env).world(), cpu, taken, now_ns) }
+        self.note(Kind::Taken, now_ns, cpu, taken.into());
+        unsafe { ffi::lop_cpu_taken(self.0, self.call(env).world(), cpu, taken, now_ns) }
     }
     pub fn timer(self, env: &mut dyn Env, now_ns: u64) {
-        unsafe { ffi::lop_timer(self.0, Call::new(env).world(), now_ns) }
+        self.note(Kind::Timer, now_ns, 0, 0);
+        unsafe { ffi::lop_timer(self.0, self.call(env).world(), now_ns) }
     }
     pub fn rotate_heat(self, env: &mut dyn Env, now_ns: u64) {
-        unsafe { ffi::lop_rotate_heat(self.0, Call::new(env).world(), now_ns) }
+        self.note(Kind::Heat, now_ns, 0, 0);
+        unsafe { ffi::lop_rotate_heat(self.0, self.call(env).world(), now_ns) }
     }
     /// Whether an adapter that is about to queue the task wakes it instead.
     #[must_use]
@@ -393,24 +506,31 @@ impl PolicyHandle {
     /// # Safety
     /// `task` is valid, and nothing else uses what it points to meanwhile.
     pub unsafe fn pace_exits(self, env: &mut dyn Env, task: *mut Task, now_ns: u64) {
-        ffi::lop_pace_exits(self.0, Call::new(env).world(), task.cast(), now_ns)
+        self.note_task(Kind::Exits, now_ns, task, 0, 0);
+        ffi::lop_pace_exits(self.0, self.call(env).world(), task.cast(), now_ns)
     }
     pub fn cpu_offline(self, env: &mut dyn Env, cpu: u32, now_ns: u64) {
-        unsafe { ffi::lop_cpu_offline(self.0, Call::new(env).world(), cpu, now_ns) }
+        self.note(Kind::Offline, now_ns, cpu, 0);
+        unsafe { ffi::lop_cpu_offline(self.0, self.call(env).world(), cpu, now_ns) }
     }
     pub fn cpu_online(self, env: &mut dyn Env, cpu: u32, now_ns: u64) {
-        unsafe { ffi::lop_cpu_online(self.0, Call::new(env).world(), cpu, now_ns) }
+        self.note(Kind::Online, now_ns, cpu, 0);
+        unsafe { ffi::lop_cpu_online(self.0, self.call(env).world(), cpu, now_ns) }
     }
     /// A waiting task of limited affinity counted on a CPU that went offline.
     /// # Safety
     /// The pointer is valid and nothing else uses what it points to meanwhile.
     pub unsafe fn anchor_anew(self, env: &mut dyn Env, task: *mut Task, now_ns: u64) {
-        ffi::lop_anchor_anew(self.0, Call::new(env).world(), task.cast(), now_ns)
+        self.note_task(Kind::Anchor, now_ns, task, 0, 0);
+        ffi::lop_anchor_anew(self.0, self.call(env).world(), task.cast(), now_ns)
     }
     /// # Safety
     /// The pointer is valid and nothing else uses what it points to meanwhile.
     pub unsafe fn set_allowed(self, task: *mut Task, allowed: &CpuBits) {
-        ffi::lop_set_allowed(self.0, task.cast(), allowed)
+        ffi::lop_set_allowed(self.0, task.cast(), allowed);
+        if let Some(recorder) = self.recorder() {
+            recorder.allowed(&*task);
+        }
     }
     /// # Safety
     /// The pointers are valid (`group` may be null) and nothing else uses what they point to meanwhile.
@@ -420,7 +540,11 @@ impl PolicyHandle {
     /// # Safety
     /// The pointer is valid and nothing else uses what it points to meanwhile.
     pub unsafe fn declare(self, env: &mut dyn Env, app: *mut App, parallelism: u32, now_ns: u64) -> bool {
-        ffi::lop_declare(self.0, Call::new(env).world(), app, parallelism, now_ns)
+        if let Some(recorder) = self.recorder() {
+            recorder.time_is(now_ns);
+            recorder.declared(&*app, parallelism);
+        }
+        ffi::lop_declare(self.0, self.call(env).world(), app, parallelism, now_ns)
     }
     /// A group that is a parent of others. Lives as long as the policy.
     #[must_use]
@@ -446,19 +570,39 @@ impl PolicyHandle {
     }
     /// The task is to run in `domain`. True: it is elsewhere (`cpu`), and has to be queued again.
     pub fn set_domain(self, task: &mut Task, domain: i32, cpu: u32) -> bool {
-        unsafe { ffi::lop_set_domain(self.0, &mut **task, domain, cpu) }
+        let leaves = unsafe { ffi::lop_set_domain(self.0, &mut **task, domain, cpu) };
+        if let Some(recorder) = self.recorder() {
+            recorder.sent(Kind::Domain, task, cpu as i32, domain as u32, leaves);
+        }
+        leaves
     }
     pub fn set_domain_on(self, env: &mut dyn Env, domain: i32, on: bool, now_ns: u64) {
-        unsafe { ffi::lop_set_domain_on(self.0, Call::new(env).world(), domain, on, now_ns) }
+        let kind = if on { Kind::DomainOn } else { Kind::DomainOff };
+        self.note(kind, now_ns, 0, domain as u32);
+        unsafe { ffi::lop_set_domain_on(self.0, self.call(env).world(), domain, on, now_ns) }
+    }
+    /// The task changes to `cpu` when it is queued next. If a plan gave it a memory domain, that of `cpu` replaces it.
+    pub fn go_to(self, task: &mut Task, cpu: u32) {
+        if let Some(recorder) = self.recorder() {
+            recorder.call(Kind::GoTo, task, cpu as i32, 0);
+        }
+        unsafe { ffi::lop_go_to(self.0, &mut **task, cpu) }
     }
     /// No plan for memory domains holds any more; all tasks have been told.
     pub fn end_plans(self) {
+        if let Some(recorder) = self.recorder() {
+            recorder.push(Kind::Rest, 0, 0, 0);
+        }
         unsafe { ffi::lop_end_plans(self.0) }
     }
     /// The task waits at `cpu` from now on; `NONE`: where other tasks wait. True: it runs elsewhere, and has to be
     /// queued again.
     pub fn put_on_list(self, task: &mut Task, cpu: i32) -> bool {
-        unsafe { ffi::lop_put_on_list(self.0, &mut **task, cpu) }
+        let leaves = unsafe { ffi::lop_put_on_list(self.0, &mut **task, cpu) };
+        if let Some(recorder) = self.recorder() {
+            recorder.sent(Kind::Listed, task, cpu, 0, leaves);
+        }
+        leaves
     }
     /// Whether the policy considers this queue to have tasks.
     #[must_use]

@@ -18,3 +18,4 @@ void lop_broken(const char *what, const char *file, u32 line);
 #include "auto.h"
 #include "lopsided.h"
 #include "plan.h"
+#include "record.h"

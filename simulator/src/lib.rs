@@ -21,7 +21,7 @@ pub use cap::PowerCap;
 pub use choice::{
     policy_names, AutoRule, Placing, PolicyChoice, PolicyParameters, ReservedSpeed, SetsVariant, Without,
 };
-pub use outcome::{Bounds, Counters, Outcome, SimulationError, TraceEvent, TraceSet};
+pub use outcome::{Bounds, Counters, Decisions, Outcome, SimulationError, TraceEvent, TraceSet};
 
 pub use watts::Watts;
 
@@ -40,6 +40,8 @@ pub struct RunOptions {
     pub policy: PolicyParameters,
     /// Largest number of events to record.
     pub trace_limit: usize,
+    /// Whether to record the calls of the policy and its decisions.
+    pub decisions: bool,
 }
 
 /// Runs `workload` on `machine` under `policy`. The same input gives the same outcome, bit for bit.

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The outcome of a run.
 
+use lop_machine::decisions::DecisionLog;
+use lop_machine::live::LiveMachine;
+use lop_policy::record::Record;
+use lop_policy::Config;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::{self, Write};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
@@ -24,6 +29,29 @@ pub struct Outcome {
     pub task_names: Vec<String>,
     /// Power of all cores and voltage domains from each time (ns) on; empty unless asked for, and as far as the trace goes.
     pub power_uw: Vec<(u64, u64)>,
+    /// `None` unless requested, and for baselines.
+    pub decisions: Option<Decisions>,
+}
+
+/// What the policy was told and what it decided, as `lop start --log-decisions` logs it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decisions {
+    pub machine: LiveMachine,
+    pub config: Config,
+    pub records: Vec<Record>,
+}
+
+impl Decisions {
+    /// The log, for `lop-judge replay`.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(&self, out: impl Write) -> io::Result<()> {
+        let mut log = DecisionLog(out);
+        log.machine(&self.machine, &self.config)?;
+        log.records(&self.records)?;
+        log.end((0, 0))
+    }
 }
 
 /// Lower bounds that no schedule can beat on that machine and workload (docs/model.md).

@@ -2,7 +2,7 @@
 //! Isolated CPUs change with cpuset partitions: the scheduler restarts if they differ from those at its start.
 
 use lop_machine::live::{self, LiveMachine};
-use lop_records::{Kind, Record};
+use lop_policy::record::{Kind, Record};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

@@ -5,7 +5,7 @@ use super::program;
 use crate::options::Options;
 use crate::requests::Inbox;
 use crate::support::{self, Missing};
-use lop_records::{Kind, Record};
+use lop_policy::record::{Kind, Record};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

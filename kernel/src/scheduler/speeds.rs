@@ -5,7 +5,7 @@ use super::program::SpeedWishes;
 use crate::adapter::{KernelError, Observer, Restored};
 use crate::options::{Goal, Options};
 use lop_machine::speed::{restore_from_journal, HighSpeed, Mechanism, SpeedError, Speeds, Wish};
-use lop_records::{Kind, Record};
+use lop_policy::record::{Kind, Record};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 

@@ -8,7 +8,8 @@ use crate::workload::{Step, Workload};
 use crate::Governor;
 use crate::{PowerCap, SimulationError};
 use lop_machine::costs;
-use lop_machine::{Kind, Machine};
+use lop_machine::live::{LiveCpu, LiveMachine};
+use lop_machine::{Cpu, Kind, Machine};
 use lop_policy::{Config, CpuPlace, Goal, GreenWork, Reserve, Sched};
 
 /// # Errors
@@ -183,6 +184,51 @@ pub(super) fn kind_permille(machine: &Machine, kind: u16) -> u16 {
     (1000.0 * machine.kinds[usize::from(kind)].top_rate() / machine.top_speed()).round() as u16
 }
 
+/// The kind of a CPU as the policy is told.
+fn tier(machine: &Machine, cpu: usize, variant: SetsVariant) -> u16 {
+    match variant.knows_kinds() {
+        true => machine.cpus[cpu].kind,
+        false => 0,
+    }
+}
+
+/// The machine as the loader of the kernel's policy would read it from sysfs.
+pub(super) fn live_machine(machine: &Machine, variant: SetsVariant) -> LiveMachine {
+    let live_cpu = |(number, cpu): (usize, &Cpu)| {
+        let tier = tier(machine, number, variant);
+        LiveCpu {
+            number: number as u32,
+            online: true,
+            isolated: false,
+            tier,
+            // The lowest whose share of 1024 is the kind's speed in thousandths.
+            capacity: (u32::from(kind_permille(machine, tier)) * 1024).div_ceil(1000),
+            max_khz: None,
+            core: cpu.core,
+            clock_domain: cpu.clock_domain,
+            voltage_domain: cpu.voltage_domain,
+            memory_domain: cpu.memory_domain,
+            socket: cpu.socket,
+            node: cpu.node,
+        }
+    };
+    let cpus: Vec<LiveCpu> = machine.cpus.iter().enumerate().map(live_cpu).collect();
+    let count = |of: fn(&LiveCpu) -> u16| cpus.iter().map(of).max().map_or(0, |most| most + 1);
+    LiveMachine {
+        nr_tiers: count(|cpu| cpu.tier),
+        nr_cores: count(|cpu| cpu.core),
+        nr_clock_domains: count(|cpu| cpu.clock_domain),
+        nr_voltage_domains: count(|cpu| cpu.voltage_domain),
+        nr_memory_domains: count(|cpu| cpu.memory_domain),
+        nr_nodes: count(|cpu| cpu.node),
+        nr_sockets: count(|cpu| cpu.socket),
+        cache_kib: Vec::new(),
+        transition_ns: machine.cpufreq.transition_ns,
+        notes: Vec::new(),
+        cpus,
+    }
+}
+
 pub(super) fn describe_cpus(sched: &mut Sched, machine: &Machine, variant: SetsVariant) -> Result<(), SimulationError> {
     check_limits(machine)?;
     let mut of_core = vec![Vec::new(); machine.nr_cores];
@@ -190,7 +236,7 @@ pub(super) fn describe_cpus(sched: &mut Sched, machine: &Machine, variant: SetsV
         of_core[usize::from(cpu.core)].push(number as u16);
     }
     for (number, cpu) in machine.cpus.iter().enumerate() {
-        let tier = if variant.knows_kinds() { cpu.kind } else { 0 };
+        let tier = tier(machine, number, variant);
         let siblings = &of_core[usize::from(cpu.core)];
         let at = siblings.iter().position(|&s| usize::from(s) == number).unwrap_or(0);
         let place = CpuPlace {

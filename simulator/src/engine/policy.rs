@@ -2,7 +2,7 @@
 //! lop-policy as the scheduler of a simulated machine. [`Scheduler`] reports events to the policy, [`Env`] (policy/core/env.h) is what the policy calls
 //! in return.
 
-use super::configure::{config, describe_cpus, green_indices, high_indices, reserved_khz};
+use super::configure::{config, describe_cpus, green_indices, high_indices, live_machine, reserved_khz};
 use super::cpu::Leaving;
 use super::list::Listing;
 use super::scheduler::{group_weights, Scheduler, SchedulerCounts};
@@ -10,7 +10,7 @@ use super::time::{Alarm, Kind, OwnEvent};
 use super::world::World;
 use super::Rates;
 use crate::choice::SetsVariant;
-use crate::outcome::{TraceEvent, TraceSet};
+use crate::outcome::{Decisions, TraceEvent, TraceSet};
 use crate::waiting::WaitingTasks;
 use crate::workload::{Program, Step, Workload};
 use crate::{RunOptions, SimulationError};
@@ -22,6 +22,7 @@ pub(crate) struct Policy {
     _owner: lop_policy::Policy,
     pub(super) handle: PolicyHandle,
     pub(super) config: Config,
+    variant: SetsVariant,
     /// By queue number.
     queues: Vec<WaitingTasks>,
     /// Slice of the task that was queued last.
@@ -74,6 +75,9 @@ impl Policy {
         let config = config(machine, workload, variant, &options.policy);
         let mut owner = lop_policy::Policy::new(config);
         describe_cpus(owner.sched(), machine, variant)?;
+        if options.decisions {
+            owner.record();
+        }
         let apps = workload.apps.iter().map(|app| {
             Box::new(App {
                 shares_memory: app.shares_memory,
@@ -85,6 +89,7 @@ impl Policy {
             handle: owner.handle(),
             _owner: owner,
             config,
+            variant,
             queues: (0..lop_policy::QUEUES).map(|_| WaitingTasks::default()).collect(),
             queue_slice_ns: 0,
             apps: apps.collect(),
@@ -249,10 +254,11 @@ impl Scheduler for Policy {
         unsafe { world.scheduler.handle.set_allowed(&mut **policy, &allowed) };
         let group = world.scheduler.groups[usize::from(about.app)].as_deref();
         policy.nobody_waits = (world.scheduler.handle).owner_says_nobody_waits(policy, group, lop_policy::FULL_SPEED);
+        let app = &mut world.scheduler.apps[usize::from(about.app)];
+        (world.scheduler.handle).introduce(policy, app, world.time.now_ns);
         // As a program declares it when it creates a thread.
         if about.length > 0 {
-            let app = &mut world.scheduler.apps[usize::from(about.app)];
-            lop_policy::declare_length(policy, app, about.length);
+            world.scheduler.handle.declare_length(policy, app, about.length);
             world.list_if_declared(id);
         }
     }
@@ -391,6 +397,14 @@ impl Scheduler for Policy {
     fn heated(world: &mut World<'_, Self>) {
         let (handle, now_ns) = (world.scheduler.handle, world.time.now_ns);
         handle.rotate_heat(world, now_ns);
+    }
+    fn decisions(&self, machine: &Machine) -> Option<Decisions> {
+        let records = self.handle.take_records();
+        (!records.is_empty()).then(|| Decisions {
+            machine: live_machine(machine, self.variant),
+            config: self.config,
+            records,
+        })
     }
     fn counts(&self) -> SchedulerCounts {
         let reserved = self.has_reserved.then(|| self.handle.reserved());

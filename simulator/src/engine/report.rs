@@ -20,6 +20,7 @@ fn joules(uw: u64, ns: u64) -> f64 {
 impl<S: Scheduler> World<'_, S> {
     pub fn outcome(mut self) -> Outcome {
         let bounds = self.bounds();
+        let decisions = self.scheduler.decisions(self.machine);
         let end_ns = self.time.now_ns;
         for cpu in 0..self.cores.cpus.len() {
             self.settle(cpu);
@@ -48,6 +49,7 @@ impl<S: Scheduler> World<'_, S> {
             trace_truncated_at_ns: self.trace.truncated_at_ns,
             task_names: self.trace.task_names,
             power_uw: self.trace.power_uw,
+            decisions,
         }
     }
 

@@ -9,6 +9,8 @@ use super::cpu::Leaving;
 use super::time::OwnEvent;
 use super::world::World;
 use crate::workload::Workload;
+use crate::Decisions;
+use lop_machine::Machine;
 
 pub(crate) trait Scheduler: Sized {
     /// Sets speeds and sets of CPUs before anything runs.
@@ -94,6 +96,10 @@ pub(crate) trait Scheduler: Sized {
     fn heated(_world: &mut World<'_, Self>) {}
     fn counts(&self) -> SchedulerCounts {
         SchedulerCounts::default()
+    }
+    /// What was recorded of a policy's decisions, if that was requested.
+    fn decisions(&self, _machine: &Machine) -> Option<Decisions> {
+        None
     }
 }
 

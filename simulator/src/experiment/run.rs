@@ -139,6 +139,7 @@ pub fn record(
         placement: point.placement,
         policy: point.policy.clone(),
         trace_limit,
+        decisions: false,
     };
     let job = Job::new(crate::simulate, control);
     let policies = &experiment.policies;
@@ -473,6 +474,7 @@ fn options(experiment: &Experiment, point: &Point, run: u64) -> RunOptions {
         placement: point.placement,
         policy: point.policy.clone(),
         trace_limit: 0,
+        decisions: false,
     }
 }
 

@@ -25,6 +25,7 @@ fn engine(_: &Machine, _: &Workload, policy: &PolicyChoice, options: &RunOptions
         trace_truncated_at_ns: None,
         power_uw: Vec::new(),
         task_names: Vec::new(),
+        decisions: None,
     })
 }
 

@@ -13,8 +13,8 @@ mod player;
 
 use anyhow::{bail, Context, Result};
 use lop_machine::live::LiveMachine;
+use lop_policy::record::{Kind, Record};
 use lop_policy::Config;
-use lop_records::{Kind, Record};
 use player::Player;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -4,8 +4,8 @@
 use super::Decision;
 use anyhow::{Context, Result};
 use lop_machine::live::LiveMachine;
+use lop_policy::record::{how_stopped, woken, Kind, Record};
 use lop_policy::{self as policy, App, Config, CpuBits, CpuPlace, Env, Policy, Set, Task, CPU_WORDS};
-use lop_records::{Kind, Record, STOPPED_AHEAD, STOPPED_RUNNABLE, WOKEN_AHEAD, WOKEN_BRIEF, WOKEN_SYSTEM};
 use std::collections::{HashMap, VecDeque};
 
 /// The weight does not affect the compared decisions.
@@ -36,6 +36,8 @@ struct Process {
 struct Told {
     now_ns: u64,
     decisions: VecDeque<Decision>,
+    /// By CPU, thousandths of a degree Celsius.
+    temperatures_mc: HashMap<u32, i32>,
     /// What the present call does with its task; the kernel logs this last.
     put: Option<Decision>,
 }
@@ -82,6 +84,7 @@ impl Player {
             world: Told {
                 now_ns: 0,
                 decisions: VecDeque::new(),
+                temperatures_mc: HashMap::new(),
                 put: None,
             },
             tasks: HashMap::new(),
@@ -102,12 +105,21 @@ impl Player {
         match record.kind {
             Kind::Exit => {}
             decision if decision.is_decision() => {}
-            Kind::Start => self.policy.handle().start(&mut self.world, record.at_ns),
+            Kind::Start => {
+                if record.value != 0 {
+                    self.policy.sched().idle = self.policy.sched().online;
+                }
+                self.policy.handle().start(&mut self.world, record.at_ns);
+            }
             Kind::Task => self.introduce(record)?,
             Kind::Gone => self.part(record.task),
             Kind::Timer => self.policy.handle().timer(&mut self.world, record.at_ns),
             Kind::Idle | Kind::Taken | Kind::Online | Kind::Offline => self.call_for_cpu(record)?,
             Kind::DomainOn | Kind::DomainOff => self.switch_domain(record)?,
+            Kind::Temperature => {
+                self.world.temperatures_mc.insert(cpu_of(record)?, record.value as i32);
+            }
+            Kind::Heat => self.policy.handle().rotate_heat(&mut self.world, record.at_ns),
             Kind::Rest => self.policy.handle().end_plans(),
             Kind::Domain => self.set_domain(record)?,
             Kind::Listed => self.put_on_list(record)?,
@@ -219,8 +231,8 @@ impl Player {
                 }
                 Kind::Ran => policy.stopping(world, task, no_group, cpu_of(record)?, value.into()),
                 Kind::Stopped => {
-                    (*task).policy().ahead = value & STOPPED_AHEAD != 0;
-                    policy.stopped(task, app, cpu_of(record)?, value & STOPPED_RUNNABLE != 0, at_ns);
+                    (*task).policy().ahead = value & how_stopped::AHEAD != 0;
+                    policy.stopped(task, app, cpu_of(record)?, value & how_stopped::RUNNABLE != 0, at_ns);
                 }
                 Kind::Block => policy.block(world, task, app, no_group, at_ns),
                 Kind::Ended => policy.ended(task, app),
@@ -242,6 +254,10 @@ impl Player {
                     (*task).policy().user = u32::try_from(record.cpu).context("no user has a number below 0")?;
                     (*task).policy().user_weight = value;
                 }
+                Kind::Speedup => (*task).policy().speedup_permille = value,
+                Kind::Shares => app.as_mut().context("no process shares memory")?.shares_memory = true,
+                Kind::Exits => policy.pace_exits(world, task, at_ns),
+                Kind::Late => _ = policy.claim_late(world, task, app),
                 Kind::Clock => {
                     let age_ns = u64::from(record.cpu.cast_unsigned()) << 32 | u64::from(value);
                     let clock_ns = at_ns.checked_sub(age_ns).context("its clock began before time")?;
@@ -276,12 +292,12 @@ fn introduced(tasks: &mut HashMap<u64, Known>, task: u64) -> Result<&mut Known> 
         .with_context(|| format!("task {task} was not introduced"))
 }
 
-fn note_woken(task: &mut Task, woken: u32) -> Result<()> {
-    let known = WOKEN_BRIEF | WOKEN_SYSTEM | WOKEN_AHEAD;
-    anyhow::ensure!(woken & !known == 0, "no task wakes as {woken}");
-    task.brief = woken & WOKEN_BRIEF != 0;
-    task.system = woken & WOKEN_SYSTEM != 0;
-    task.ahead = woken & WOKEN_AHEAD != 0;
+fn note_woken(task: &mut Task, how: u32) -> Result<()> {
+    let known = woken::BRIEF | woken::SYSTEM | woken::AHEAD;
+    anyhow::ensure!(how & !known == 0, "no task wakes as {how}");
+    task.brief = how & woken::BRIEF != 0;
+    task.system = how & woken::SYSTEM != 0;
+    task.ahead = how & woken::AHEAD != 0;
     Ok(())
 }
 
@@ -332,4 +348,7 @@ impl Env for Told {
         self.decisions.push_back(Decision::Reserved { cpu, raised });
     }
     fn arm_timer(&mut self, _at_ns: u64) {}
+    fn temperature_mc(&mut self, cpu: u32) -> i32 {
+        self.temperatures_mc.get(&cpu).copied().unwrap_or(0)
+    }
 }
