@@ -376,7 +376,7 @@ fn least_energy(all: &[Vec<Changes>], subject: &str, first: &str) -> Option<Stri
     Some(match (points, beaten.as_slice()) {
         (_, []) => format!("No other policy here that is no later than {first} uses less energy."),
         (1, [best]) if best.result.policy == first => {
-            format!("Of those no later than {first}, it uses the least energy itself.")
+            format!("{first} itself uses the least energy of those that are no later.")
         }
         (1, [best]) => format!(
             "Of those no later than {first}, {} uses the least energy: {} less.",

@@ -181,7 +181,7 @@ fn a_policy_that_saves_more_in_time_is_named() {
     all[1] = result("auto", 90.0, 1100.0);
     assert_eq!(
         verdicts(&report(all.clone()))[1],
-        "Of those no later than linux, it uses the least energy itself."
+        "linux itself uses the least energy of those that are no later."
     );
     // Without auto it is about the one with the least energy.
     all.remove(1);
