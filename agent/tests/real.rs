@@ -3,10 +3,11 @@
 //! The shell polls until it has what it should have, so that a busy machine may be late.
 
 use lop_agent::{Affinity, AgentError, Cpus, Options, Report};
+use lop_machine::intensity::Intensities;
 use lop_policy::{Named, PolicyName};
 use std::path::Path;
 use std::process::Command;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -107,7 +108,7 @@ fn a_background_process_is_followed_and_freed_at_the_end() {
     assert!(count(&ran.folder, "after") > 1);
 }
 
-/// As if each of two CPUs had its own last-level cache: once planned, two busy processes have one CPU each, but not before.
+/// As if each of two CPUs had its own last-level cache: once planned, two busy processes that a recording knows have one CPU each, but not before.
 #[test]
 fn spread_gives_two_busy_processes_a_memory_domain_each() {
     let two: Cpus = needs_two_cpus().iter().take(2).collect();
@@ -127,8 +128,10 @@ fn spread_gives_two_busy_processes_a_memory_domain_each() {
         write(format!("{cache}/type"), "Unified");
         write(format!("{cache}/shared_cpu_list"), &cpu.to_string());
     }
+    let recording = "sh-1,20,,cache-misses,1,100,,\nsh-1,1000,,instructions,1,100,,\n";
     let mut affinity = Affinity::new(Options {
         root: root.path().to_path_buf(),
+        intensity: Some(Arc::new(Intensities::parse("recording", recording).unwrap())),
         ..options(&folder, Named::Spread.into())
     })
     .unwrap();
