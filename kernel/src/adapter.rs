@@ -21,7 +21,7 @@ pub trait Observer {
     /// Something that users should know, such as a restart or a speed that cannot be set.
     fn note(&mut self, line: &str);
 
-    /// The kernel's own scheduler is back for now, for the reason in `line`; it comes back by itself.
+    /// The kernel's own scheduler is in charge for now, for the reason in `line`. The policy takes over again by itself.
     ///
     /// # Errors
     /// A reason to end instead, because the caller needs the scheduler in charge all the time.

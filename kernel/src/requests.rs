@@ -141,7 +141,7 @@ impl Inbox {
         self.poll(None)
     }
 
-    /// The same, for so long at most.
+    /// Sleeps until there is a request, for so long at most.
     ///
     /// # Errors
     /// The system's own.

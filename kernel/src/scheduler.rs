@@ -49,6 +49,9 @@ use std::time::{Duration, Instant};
 /// How often the program may be loaded again for new CPUs before that counts as a bug.
 const MOST_RESTARTS: u32 = 100;
 
+/// After so long in charge a limit is no longer one of a row, each of which doubles the time until the next take-over.
+const LONG_IN_CHARGE: Duration = Duration::from_secs(600);
+
 /// How one load of the program ended.
 enum End {
     /// It was asked to stop, with what was restored.
@@ -88,6 +91,7 @@ pub fn run(options: &Options, inbox: &Inbox, observer: &mut dyn Observer) -> Res
     };
     let (mut new_cpus, mut handed_back) = (0, 0);
     loop {
+        let begin = Instant::now();
         match follow_once(options, inbox, observer, &mut kept)? {
             End::Stopped(restored) => {
                 return Ok(Exit {
@@ -108,8 +112,20 @@ pub fn run(options: &Options, inbox: &Inbox, observer: &mut dyn Observer) -> Res
             End::Isolated => observer.note("other CPUs are isolated than before; loading again"),
             End::Goal(Aim { goal, why }) => observer.note(&format!("the goal is {goal} now ({why}); loading again")),
             End::Limited(limits) => {
-                handed_back += 1;
+                handed_back = if begin.elapsed() < LONG_IN_CHARGE {
+                    handed_back + 1
+                } else {
+                    1
+                };
+                kept.pages.iter().for_each(Pages::refuse);
                 hand_back(options, inbox, observer, &mut kept.status, &limits, handed_back)?;
+                if inbox.stop_wanted() {
+                    return Ok(Exit {
+                        last: kept.status,
+                        was_in_charge: kept.was_in_charge,
+                        restored: Restored::default(),
+                    });
+                }
             }
         }
         kept.status.restarts += 1;
@@ -126,19 +142,21 @@ fn hand_back(
     times: u32,
 ) -> Result<(), KernelError> {
     let line = format!(
-        "{}: the kernel's own scheduler is in charge until no group has a limit, or take over with --ignore-cpu-max",
+        "{}: the kernel's own scheduler is in charge until no group has a limit",
         limits.what
     );
     observer.handed_back(&line)?;
+    above::step_down();
     (status.sets, status.active, status.target) = (Sets::default(), 0, 0);
+    (status.speeds, status.plan, status.reserved, status.reserved_cpu) = (Vec::new(), Vec::new(), Vec::new(), None);
     status.handed_back = Some(line);
     inbox.set_loading(false);
     limits::wait_until_gone(&options.root, limits::calm_after(times), inbox, || {
         inbox.answer(|| status.clone());
     })
     .map_err(|error| KernelError::new(format!("waiting until no group has a limit: {error}")))?;
-    status.handed_back = None;
     if !inbox.stop_wanted() {
+        status.handed_back = None;
         observer.note("no group has a limit of CPU time any more; taking over again");
     }
     Ok(())
@@ -312,13 +330,14 @@ impl Life<'_> {
         status.plan.extend(self.lister.as_ref().map(Lister::describe));
     }
 
-    /// After lost records, takes speeds from the sets. Requests for lists may be among the lost records too.
+    /// After lost records, takes speeds from the sets. Requests for lists and reports of limits may be among the lost records too.
     fn catch_up(&mut self, observer: &mut dyn Observer) {
         let (lost_records, _) = self.program.log_faults();
         if lost_records != self.lost_records {
             self.lost_records = lost_records;
             self.speeds.set(self.program.wishes(&self.machine), observer);
             self.lister.iter_mut().for_each(|lister| lister.wake(Instant::now()));
+            self.limits.look(Instant::now());
         }
     }
 

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The service around a scheduler: a single instance, its status socket, its statistics, its signals, and a clean end in every case.
 
-use crate::adapter::{EndedBy, Exit, KernelError, Observer, Run};
+use crate::adapter::{Exit, KernelError, Observer, Run};
 use crate::instance::{self, already_running, Instance, RunDir};
 use crate::options::Options;
 use crate::requests::{requests, Inbox, Requests};
-use crate::stalls;
 use crate::statistics_server::StatisticsServer;
 use crate::status_server::{self, StatusServer};
 use crate::support::{self, Missing};
 use std::any::Any;
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::time::SystemTime;
 
 /// An instance that is about to run. Dropping it releases the socket and the lock.
 pub struct Service {
@@ -80,15 +78,6 @@ impl Service {
         let run = || scheduler(options, &self.inbox, &mut observer);
         let result = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(internal_error(panic.as_ref())));
         tell_systemd(&[sd_notify::NotifyState::Stopping]);
-        if let Err(KernelError {
-            ended_by: EndedBy::Watchdog,
-            ..
-        }) = &result
-        {
-            if let Err(error) = stalls::note(&self.dir, SystemTime::now()) {
-                observer.note(&format!("{}: {error}", self.dir.stalls().display()));
-            }
-        }
         result
     }
 }

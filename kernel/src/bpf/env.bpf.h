@@ -148,30 +148,7 @@ static __always_inline u64 other_dsq(u64 dsq) { return dsq ^ LOP_QUEUES; }
 
 static __always_inline bool is_dsq_empty(u64 dsq) { return scx_bpf_dsq_nr_queued(dsq) <= 0; }
 
-/* Virtual time of the first task in the DSQ; LOP_NO_TIME: it is empty. */
-lop_subprog u64 first_in(u64 dsq)
-{
-	struct task_struct *p;
-	u64 first_ns = LOP_NO_TIME;
-	bpf_for_each(scx_dsq, p, dsq, 0) {
-		first_ns = p->scx.dsq_vtime;
-		break;
-	}
-	return first_ns;
-}
-
-/* The DSQ of the queue whose first task is further behind. */
-lop_subprog u64 first_dsq(u32 queue)
-{
-	u64 young = young_of(queue), old = other_dsq(young), young_ns, old_ns;
-	if (is_dsq_empty(old))
-		return young;
-	young_ns = first_in(young);
-	old_ns = first_in(old);
-	return young_ns == LOP_NO_TIME || (old_ns != LOP_NO_TIME && lop_before(old_ns, young_ns)) ? old : young;
-}
-
-/* A task whose migration is disabled runs on its own CPU only, whatever its affinity. */
+/* Tells whether the task may run on `cpu`: while its migration is disabled, only if that is its CPU. */
 static __always_inline bool may_run_on(const struct task_struct *p, u32 cpu)
 {
 	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr) && (!is_migration_disabled(p) || scx_bpf_task_cpu(p) == (s32)cpu);
@@ -182,6 +159,39 @@ static __always_inline bool may_run_on(const struct task_struct *p, u32 cpu)
  * verifier does not track (world->looks): otherwise it would verify each iteration separately.
  */
 #define LOP_MOST_LOOKS 4096
+/*
+ * Returns the virtual time of the first task in the DSQ that may run on `cpu` (LOP_ANY_CPU: of the first task). LOP_NO_TIME:
+ * there is none.
+ */
+#define LOP_ANY_CPU LOP_MAX_CPUS
+lop_subprog u64 first_in(struct lop_world *world lop_nonnull, u64 dsq, u32 cpu)
+{
+	struct task_struct *p;
+	u64 first_ns = LOP_NO_TIME;
+	world->looks = 0;
+	bpf_for_each(scx_dsq, p, dsq, 0) {
+		if (cpu == LOP_ANY_CPU || may_run_on(p, cpu))
+			first_ns = p->scx.dsq_vtime;
+		if (first_ns != LOP_NO_TIME || ++world->looks >= LOP_MOST_LOOKS)
+			break;
+	}
+	return first_ns;
+}
+
+/*
+ * Chooses the DSQ of the queue whose first task that may run on `cpu` is further behind. The first task of all may be
+ * restricted to other CPUs, and says nothing about those behind it.
+ */
+lop_subprog u64 first_dsq(struct lop_world *world lop_nonnull, u32 queue, u32 cpu)
+{
+	u64 young = young_of(queue), old = other_dsq(young), young_ns, old_ns;
+	if (is_dsq_empty(old))
+		return young;
+	young_ns = first_in(world, young, cpu);
+	old_ns = first_in(world, old, cpu);
+	return young_ns == LOP_NO_TIME || (old_ns != LOP_NO_TIME && lop_before(old_ns, young_ns)) ? old : young;
+}
+
 /* Moves to `cpu` the first task of the DSQ that may run there, if its virtual time is not after `until_ns`. */
 lop_subprog bool take_until(struct lop_world *world lop_nonnull, u64 dsq, u32 cpu, u64 until_ns)
 {
@@ -199,12 +209,12 @@ lop_subprog bool take_until(struct lop_world *world lop_nonnull, u64 dsq, u32 cp
 	return taken;
 }
 
-/* One CPU at a time calls this for a queue (lop_take_overdue()). */
+/* Takes from the old DSQ, or turns. lop_take_overdue() lets one CPU at a time call it for a queue. */
 static __always_inline bool lop_env_take_overdue(struct lop_world *world, u32 queue, u32 cpu, u64 before_ns)
 {
 	u64 *turned_ns = &turned_at_ns[lop_queue_index(queue)];
 	u64 old = other_dsq(young_of(queue));
-	if (world->now_ns - *turned_ns < LOP_WAIT_MIN_NS)
+	if (lop_before(world->now_ns, *turned_ns + LOP_WAIT_MIN_NS))
 		return false;
 	if (!is_dsq_empty(old))
 		return scx_bpf_dsq_move_to_local(old, 0);
@@ -215,7 +225,7 @@ static __always_inline bool lop_env_take_overdue(struct lop_world *world, u32 qu
 
 static __always_inline bool lop_env_take(struct lop_world *world, u32 queue, u32 cpu, u64 until_ns)
 {
-	u64 dsq = first_dsq(queue);
+	u64 dsq = first_dsq(world, queue, cpu);
 	if (until_ns == LOP_NO_TIME)
 		return scx_bpf_dsq_move_to_local(dsq, 0) || scx_bpf_dsq_move_to_local(other_dsq(dsq), 0);
 	return take_until(world, dsq, cpu, until_ns) || take_until(world, other_dsq(dsq), cpu, until_ns);
@@ -227,7 +237,10 @@ static __always_inline u32 lop_env_queued(struct lop_world *world, u32 queue)
 	return (u32)(young < 0 ? 0 : young) + (u32)(old < 0 ? 0 : old);
 }
 
-static __always_inline u64 lop_env_first_ns(struct lop_world *world, u32 queue) { return first_in(first_dsq(queue)); }
+static __always_inline u64 lop_env_first_ns(struct lop_world *world, u32 queue) 
+{
+	return first_in(world, first_dsq(world, queue, LOP_ANY_CPU), LOP_ANY_CPU);
+}
 
 static __always_inline void lop_env_kick(struct lop_world *world, u32 cpu) { kick(cpu, SCX_KICK_IDLE); }
 

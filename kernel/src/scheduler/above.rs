@@ -14,6 +14,12 @@ pub fn stay_out_of_demand(observer: &mut dyn Observer) {
     }
 }
 
+/// Makes this thread an ordinary task again, while no policy runs below it.
+pub fn step_down() {
+    // A thread that was never raised is one already.
+    let _ = become_of(libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, 0);
+}
+
 /// An attached scheduler. It is detached from above the policy, at the latest when this is dropped. Once the kernel has begun to detach a scheduler, it
 /// takes nothing more from that scheduler's queues, while the detaching goes on in this thread. If the thread were an ordinary task and were
 /// preempted then, it would wait in such a queue, and the machine would hang.

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 /// Between two looks at the groups, where nothing reports a change.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Between two looks that reports ask for.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(100);
 /// How long no group may have had a limit before the scheduler comes back: this, doubled each time, up to the most.
 const CALM: Duration = Duration::from_secs(1);
 const MOST_CALM: Duration = Duration::from_secs(64);
@@ -20,30 +22,40 @@ const MOST_CALM: Duration = Duration::from_secs(64);
 pub struct Limits {
     root: PathBuf,
     /// Whether the kernel reports each limit that is set.
-    are_told: bool,
+    is_reported: bool,
     /// `--ignore-cpu-max`
-    ignores: bool,
+    is_ignored: bool,
     look_at: Option<Instant>,
+    looked_at: Option<Instant>,
 }
 
 impl Limits {
     /// Looks at once, since a limit may have been set while the program was loaded.
     pub fn of(options: &Options, now: Instant) -> Self {
-        Self::that_are_told(options, program::tells_limits(), now)
+        Self::with_reports(options, program::reports_limits(), now)
     }
 
-    fn that_are_told(options: &Options, are_told: bool, now: Instant) -> Self {
+    fn with_reports(options: &Options, is_reported: bool, now: Instant) -> Self {
         Self {
             root: options.root.clone(),
-            are_told,
-            ignores: options.ignore_cpu_max,
+            is_reported,
+            is_ignored: options.ignore_cpu_max,
             look_at: (!options.ignore_cpu_max).then_some(now),
+            looked_at: None,
         }
     }
 
+    /// Looks soon: at once, or a while after the last look, since any user with a cgroup may cause looks.
+    pub fn look(&mut self, now: Instant) {
+        let earliest = self
+            .looked_at
+            .map_or(now, |looked_at| now.max(looked_at + LOOK_AGAIN_AFTER));
+        self.look_at = (!self.is_ignored).then_some(earliest);
+    }
+
     pub fn follow(&mut self, records: &[Record], now: Instant) {
-        if !self.ignores && records.iter().any(|record| record.kind == Kind::Limit) {
-            self.look_at = Some(now);
+        if records.iter().any(|record| record.kind == Kind::Limit) {
+            self.look(now);
         }
     }
 
@@ -56,7 +68,8 @@ impl Limits {
         if self.look_at.is_none_or(|at| at > now) {
             return None;
         }
-        self.look_at = (!self.are_told).then(|| now + LOOK_EVERY);
+        self.looked_at = Some(now);
+        self.look_at = (!self.is_reported).then(|| now + LOOK_EVERY);
         support::limits(&self.root)
     }
 }
@@ -111,7 +124,7 @@ mod tests {
         }
     }
 
-    fn told(kind: Kind) -> [Record; 1] {
+    fn report(kind: Kind) -> [Record; 1] {
         [Record {
             kind,
             at_ns: 0,
@@ -127,21 +140,23 @@ mod tests {
         let root = machine("max 100000\n");
         let options = options(root.path(), false);
         let now = Instant::now();
-        let mut limits = Limits::that_are_told(&options, true, now);
+        let mut limits = Limits::with_reports(&options, true, now);
         assert_eq!(limits.due_in(now), Some(Duration::ZERO));
         assert!(limits.find(now).is_none() && limits.due_in(now).is_none());
         std::fs::write(root.path().join("sys/fs/cgroup/a/b/cpu.max"), "10000 100000\n").unwrap();
-        limits.follow(&told(Kind::Isolated), now);
+        limits.follow(&report(Kind::Isolated), now);
         assert!(limits.find(now).is_none());
-        limits.follow(&told(Kind::Limit), now);
-        assert!(limits.find(now).unwrap().what.contains("a/b"));
+        limits.follow(&report(Kind::Limit), now);
+        assert_eq!(limits.due_in(now), Some(LOOK_AGAIN_AFTER), "it has just looked");
+        assert!(limits.find(now).is_none());
+        assert!(limits.find(now + LOOK_AGAIN_AFTER).unwrap().what.contains("a/b"));
     }
 
     #[test]
     fn where_nothing_reports_limits_it_looks_each_second() {
         let root = machine("max 100000\n");
         let now = Instant::now();
-        let mut limits = Limits::that_are_told(&options(root.path(), false), false, now);
+        let mut limits = Limits::with_reports(&options(root.path(), false), false, now);
         assert!(limits.find(now).is_none());
         assert_eq!(limits.due_in(now), Some(LOOK_EVERY));
         std::fs::write(root.path().join("sys/fs/cgroup/a/b/cpu.max"), "10000 100000\n").unwrap();
@@ -153,8 +168,8 @@ mod tests {
         let root = machine("10000 100000\n");
         let options = options(root.path(), true);
         let now = Instant::now();
-        let mut limits = Limits::that_are_told(&options, false, now);
-        limits.follow(&told(Kind::Limit), now);
+        let mut limits = Limits::with_reports(&options, false, now);
+        limits.follow(&report(Kind::Limit), now);
         assert!(limits.due_in(now).is_none() && limits.find(now).is_none());
     }
 

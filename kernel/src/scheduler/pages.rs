@@ -114,6 +114,33 @@ impl Table for Loaded {
     }
 }
 
+/// While no program is loaded for long. A process that asks for a page gets none at once, since none would be read.
+struct Away(MapHandle);
+
+impl Table for Away {
+    fn name(&self, _: u32, _: u32) -> io::Result<PageKey> {
+        Err(io::ErrorKind::NotConnected.into())
+    }
+
+    fn make(&self) -> io::Result<(OwnedFd, u32)> {
+        Err(io::ErrorKind::NotConnected.into())
+    }
+
+    fn page(&self, _: u32) -> Option<OwnedFd> {
+        None
+    }
+
+    fn insert(&self, _: &PageKey, _: &OwnedFd) -> io::Result<()> {
+        Err(io::ErrorKind::NotConnected.into())
+    }
+
+    fn tell_given(&self) {}
+
+    fn remove(&self, key: &PageKey) {
+        let _ = self.0.delete(bytes_of(key));
+    }
+}
+
 /// What the thread shares with the loader, which never waits for it.
 #[derive(Default)]
 struct Shared {
@@ -205,6 +232,13 @@ impl Pages {
     /// Until another program is loaded, connections wait.
     pub fn unload(&self) {
         self.shared.change(|state| state.table = None);
+    }
+
+    /// Until another program is loaded, a process that connects gets no page. Processes that have one keep it.
+    pub fn refuse(&self) {
+        let map = self.map.as_ref().and_then(|map| MapHandle::try_from(map).ok());
+        self.shared
+            .change(|state| state.table = map.map(|map| Arc::new(Away(map)) as Arc<dyn Table>));
     }
 
     /// How many processes have a page.

@@ -400,7 +400,7 @@ fn set_flags(skel: &mut skeleton::OpenBpfSkel<'_>, options: &Options) {
     if !has_callback("cgroup_set_weight") {
         ops.cgroup_set_weight = std::ptr::null_mut();
     }
-    if !tells_limits() {
+    if !reports_limits() {
         ops.cgroup_set_bandwidth = std::ptr::null_mut();
     }
 }
@@ -410,7 +410,7 @@ fn has_callback(name: &str) -> bool {
 }
 
 /// Whether the kernel reports limits of CPU time as they are set (Linux 6.17).
-pub fn tells_limits() -> bool {
+pub fn reports_limits() -> bool {
     has_callback("cgroup_set_bandwidth")
 }
 

@@ -18,7 +18,7 @@ __attribute__((pure)) uint64_t result_used(uint64_t result);
 #define LOP_OFF_MOST_PERMILLE 5000
 #define LOP_PENALTY_NS 20000ULL
 #define LOP_HOME_ENDS_NS 5000000ULL
-#define LOP_WAIT_MAX_NS 6000000ULL
+#define LOP_WAIT_MAX_NS 12000000ULL
 #define const
 #include "../../src/bpf/main.bpf.c"
 #undef const

@@ -14,7 +14,6 @@ use lop_machine::doctor::{text, Finding, Report, State, Trial};
 use lop_machine::speed::{self, Asker, Speeds};
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::time::SystemTime;
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -105,9 +104,9 @@ fn slowed(place: &Place) -> Result<Option<Finding>, Failure> {
     Ok((!lines.is_empty()).then_some(finding))
 }
 
-/// Ends by the kernel's watchdog in the last hour.
+/// Finds ends by the kernel's watchdog (`lop_kernel::stalls`).
 fn stalled(place: &Place) -> Option<Finding> {
-    let line = stalls::describe(&place.run_dir(), SystemTime::now())?;
+    let line = stalls::describe(&place.run_dir(), stalls::now_s())?;
     Some(
         Finding::new("stalled", "ends by the kernel's watchdog", State::Partly)
             .found(line)

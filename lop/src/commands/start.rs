@@ -154,6 +154,9 @@ fn serve(
     stats: Option<Duration>,
 ) -> Result<(), Failure> {
     let service = enforce::open_service(options, dir)?;
+    if let Err(error) = stalls::begin(dir) {
+        terminal::note(&format!("{}: {error}", dir.stalls().display()));
+    }
     let requests = service.requests();
     let _signals = signals::on_ending(move |_| requests.stop())?;
     let printer = stats.map(|interval| Printer::new(dir, interval));
@@ -168,15 +171,23 @@ fn serve(
     terminal::print(&summary(way, &exit))
 }
 
-/// With the line of `lop status` if the kernel's watchdog ended it, and the exit code by which the service starts it again or does not.
+/// Turns an error into the exit code by which the service starts the scheduler again or does not, with the line of `lop status` after a stall.
 fn failure_after(error: KernelError, dir: &RunDir) -> Failure {
-    let (ended_by, now) = (error.ended_by, SystemTime::now());
+    let ended_by = error.ended_by;
     let failure = Failure::from(error);
-    match (ended_by, stalls::describe(dir, now)) {
-        (EndedBy::Watchdog, Some(line)) if stalls::recent(dir, now).len() > stalls::MOST_RESTARTS => {
-            failure.with_code(EJECTED).hint(line)
-        }
-        _ => failure,
+    if ended_by != EndedBy::Watchdog {
+        return failure;
+    }
+    let now_s = stalls::now_s();
+    match stalls::note(dir, now_s) {
+        Ok(false) => failure,
+        Ok(true) => failure
+            .with_code(EJECTED)
+            .hint(stalls::describe(dir, now_s).unwrap_or_default()),
+        // Without a count there would be no end of starts.
+        Err(error) => failure
+            .with_code(EJECTED)
+            .hint(format!("{}: {error}", dir.stalls().display())),
     }
 }
 
@@ -211,6 +222,11 @@ impl Observer for Announcer {
 
     fn note(&mut self, line: &str) {
         terminal::note(line);
+    }
+
+    fn handed_back(&mut self, line: &str) -> Result<(), KernelError> {
+        terminal::note(&format!("{line}; --ignore-cpu-max ignores limits"));
+        Ok(())
     }
 }
 

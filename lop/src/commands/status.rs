@@ -81,7 +81,7 @@ pub fn fetch(place: &Place, format: Format) -> Result<Status, Failure> {
     };
     let message = format!("Lopsided is not running; {who} is in charge: {way_out}");
     let failure = Failure::new(FAILED, message);
-    Err(match stalls::describe(&dir, SystemTime::now()) {
+    Err(match stalls::describe(&dir, stalls::now_s()) {
         Some(line) => failure.hint(line),
         None => failure,
     })
