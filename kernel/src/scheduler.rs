@@ -543,3 +543,16 @@ fn describe(machine: &LiveMachine) -> Vec<String> {
     lines.extend(machine.notes.iter().cloned());
     lines
 }
+
+/// A record of the program that only says that something happened.
+#[cfg(test)]
+fn report(kind: Kind) -> Record {
+    Record {
+        kind,
+        at_ns: 0,
+        task: 0,
+        cpu: 0,
+        value: 0,
+        words: Vec::new(),
+    }
+}

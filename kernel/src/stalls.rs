@@ -33,7 +33,7 @@ pub fn note(dir: &RunDir, now_s: u64) -> io::Result<bool> {
     Ok(stays_off(&last_ones(&stalls)))
 }
 
-/// Forgets all stalls if the scheduler stayed off because of them: somebody starts it again.
+/// Forgets all stalls if the scheduler stayed off because of them, since an administrator starts it again.
 ///
 /// # Errors
 /// The file cannot be removed.
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fourth_within_an_hour_keeps_it_off_until_somebody_starts_it() {
+    fn the_fourth_within_an_hour_keeps_it_off_until_it_is_started_by_hand() {
         let (_folder, dir) = folder();
         assert_eq!(describe(&dir, 100), None);
         let stays_off = [0, 600, 1200].map(|at_s| note(&dir, at_s).unwrap());

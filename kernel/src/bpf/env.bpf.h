@@ -237,7 +237,7 @@ static __always_inline u32 lop_env_queued(struct lop_world *world, u32 queue)
 	return (u32)(young < 0 ? 0 : young) + (u32)(old < 0 ? 0 : old);
 }
 
-static __always_inline u64 lop_env_first_ns(struct lop_world *world, u32 queue) 
+static __always_inline u64 lop_env_first_ns(struct lop_world *world, u32 queue)
 {
 	return first_in(world, first_dsq(world, queue, LOP_ANY_CPU), LOP_ANY_CPU);
 }

@@ -49,18 +49,8 @@ impl Isolation {
 
 #[cfg(test)]
 mod tests {
+    use super::super::report;
     use super::*;
-
-    fn said() -> Record {
-        Record {
-            kind: Kind::Isolated,
-            at_ns: 0,
-            task: 0,
-            cpu: 0,
-            value: 0,
-            words: Vec::new(),
-        }
-    }
 
     /// Four CPUs, at first without isolated ones, then with 2 and 3 isolated.
     #[test]
@@ -86,8 +76,8 @@ mod tests {
         partition("2-3\n");
         isolation.follow(&[], at(5));
         assert!(!isolation.has_changed(at(10)));
-        isolation.follow(&[said()], at(10));
-        isolation.follow(&[said()], at(10) + Duration::from_millis(900));
+        isolation.follow(&[report(Kind::Isolated)], at(10));
+        isolation.follow(&[report(Kind::Isolated)], at(10) + Duration::from_millis(900));
         assert_eq!(isolation.due_in(at(10)), Some(Duration::from_secs(1)));
         assert!(!isolation.has_changed(at(10)), "a change happens in several steps");
         assert!(isolation.has_changed(at(11)));

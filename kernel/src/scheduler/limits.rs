@@ -106,6 +106,7 @@ pub fn wait_until_gone(root: &Path, calm: Duration, inbox: &Inbox, mut answer: i
 
 #[cfg(test)]
 mod tests {
+    use super::super::report;
     use super::*;
     use crate::requests::requests;
 
@@ -124,17 +125,6 @@ mod tests {
         }
     }
 
-    fn report(kind: Kind) -> [Record; 1] {
-        [Record {
-            kind,
-            at_ns: 0,
-            task: 0,
-            cpu: 0,
-            value: 0,
-            words: Vec::new(),
-        }]
-    }
-
     #[test]
     fn it_looks_at_the_start_and_whenever_a_limit_is_reported() {
         let root = machine("max 100000\n");
@@ -144,9 +134,9 @@ mod tests {
         assert_eq!(limits.due_in(now), Some(Duration::ZERO));
         assert!(limits.find(now).is_none() && limits.due_in(now).is_none());
         std::fs::write(root.path().join("sys/fs/cgroup/a/b/cpu.max"), "10000 100000\n").unwrap();
-        limits.follow(&report(Kind::Isolated), now);
+        limits.follow(&[report(Kind::Isolated)], now);
         assert!(limits.find(now).is_none());
-        limits.follow(&report(Kind::Limit), now);
+        limits.follow(&[report(Kind::Limit)], now);
         assert_eq!(limits.due_in(now), Some(LOOK_AGAIN_AFTER), "it has just looked");
         assert!(limits.find(now).is_none());
         assert!(limits.find(now + LOOK_AGAIN_AFTER).unwrap().what.contains("a/b"));
@@ -169,7 +159,7 @@ mod tests {
         let options = options(root.path(), true);
         let now = Instant::now();
         let mut limits = Limits::with_reports(&options, false, now);
-        limits.follow(&report(Kind::Limit), now);
+        limits.follow(&[report(Kind::Limit)], now);
         assert!(limits.due_in(now).is_none() && limits.find(now).is_none());
     }
 

@@ -213,15 +213,14 @@ pub(super) fn live_machine(machine: &Machine, variant: SetsVariant) -> LiveMachi
         }
     };
     let cpus: Vec<LiveCpu> = machine.cpus.iter().enumerate().map(live_cpu).collect();
-    let count = |of: fn(&LiveCpu) -> u16| cpus.iter().map(of).max().map_or(0, |most| most + 1);
     LiveMachine {
-        nr_tiers: count(|cpu| cpu.tier),
-        nr_cores: count(|cpu| cpu.core),
-        nr_clock_domains: count(|cpu| cpu.clock_domain),
-        nr_voltage_domains: count(|cpu| cpu.voltage_domain),
-        nr_memory_domains: count(|cpu| cpu.memory_domain),
-        nr_nodes: count(|cpu| cpu.node),
-        nr_sockets: count(|cpu| cpu.socket),
+        nr_tiers: cpus.iter().map(|cpu| cpu.tier + 1).max().unwrap_or(0),
+        nr_cores: machine.nr_cores as u16,
+        nr_clock_domains: machine.nr_clock_domains as u16,
+        nr_voltage_domains: machine.nr_voltage_domains as u16,
+        nr_memory_domains: machine.nr_memory_domains as u16,
+        nr_nodes: machine.nr_nodes as u16,
+        nr_sockets: machine.nr_sockets as u16,
         cache_kib: Vec::new(),
         transition_ns: machine.cpufreq.transition_ns,
         notes: Vec::new(),
