@@ -187,6 +187,17 @@ lop_rule void lop_clock_follows(struct lop_sched *s, const struct lop_task *t)
 		s->queues.clock_ns = t->vtime_ns;
 }
 
+/* The task starts or goes on there; see lop_front_for_ns(). */
+lop_rule void lop_note_started(struct lop_sched *s, const struct lop_task *t, u32 cpu)
+{
+	u64 *latest_ns = &s->queues.started_ns[lop_queue_index((u32)t->last_queue)];
+	if (t->background)
+		return;
+	s->queues.started_ns[lop_cpu_index(cpu)] = t->vtime_ns;
+	if (t->last_queue >= LOP_MAX_CPUS)
+		*latest_ns = lop_later(*latest_ns, t->vtime_ns);
+}
+
 /*
  * On a green core only work for that one goes on: at a home paced tasks, elsewhere work that nobody waits for. That work
  * leaves a high core once it has a green one, the core is surplus, or another task waits. On a low core a task goes on only if it may run
@@ -228,6 +239,7 @@ lop_rule enum lop_next lop_dispatch(struct lop_sched *s, struct lop_world *world
 		return LOP_NEXT_TAKEN;
 	if (stays) {
 		lop_clock_follows(s, running);
+		lop_note_started(s, running, cpu);
 		return LOP_NEXT_SAME;
 	}
 	if (!running && lop_has_domains(s) && lop_any_work(s, cpu))
@@ -271,6 +283,7 @@ lop_rule void lop_running(struct lop_sched *s, struct lop_world *world, struct l
 		lop_queue_advance(s, (u32)t->queue, t->vtime_ns);
 	lop_queue_leave(s, world, t);
 	lop_bound_lag(s, t, lop_cpu_index(cpu));
+	lop_note_started(s, t, cpu);
 }
 
 /* Takes a waiting task from its queue, to be queued again (its affinity or weight changes) or to block. */

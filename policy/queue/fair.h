@@ -6,7 +6,7 @@
 /*
  * Start-time fair queueing: of the tasks that wait, the one furthest behind in virtual time runs next.
  * A task's virtual time grows with the time that it ran, divided by its weight.
- * Tested in: fair, overdue. Studied in: compile-parallelism, hybrid-laptop, one-and-many.
+ * Tested in: fair, crowded, overdue. Studied in: compile-parallelism, hybrid-laptop, one-and-many.
  */
 /*
  * Once in so many looks each queue with tasks is served, however far behind the others are: `front_ns` is an estimate,
@@ -125,38 +125,52 @@ lop_rule bool lop_queue_waits(struct lop_sched *s, u32 queue)
 }
 
 /*
- * A task that may run on several CPUs, but not on all, competes with the tasks restricted to one of these CPUs if such
- * tasks wait at each. If the CPUs have been crowded for long, those tasks may be far behind all others. Returns the
- * most advanced of their fronts, or LOP_NO_TIME if one of the CPUs has no such queue.
+ * Virtual time of what runs on `cpu`. Tasks that are restricted to a few crowded CPUs get less than others, and fall behind
+ * the clock of all queues without a bound. No task waits for an idle CPU, and the clock is not behind any.
  */
-lop_subprog u64 lop_crowded_front_ns(const struct lop_sched *s lop_nonnull, const struct lop_task *t lop_nonnull)
+lop_rule u64 lop_runs_at_ns(const struct lop_sched *s, u32 cpu)
 {
-	u64 front_ns = LOP_NO_TIME;
+	u64 started_ns = s->queues.started_ns[lop_cpu_index(cpu)];
+	return lop_cpus_has(&s->idle, lop_cpu_index(cpu)) ? s->queues.clock_ns : lop_earlier(s->queues.clock_ns, started_ns);
+}
+
+/* The most advanced of these times on the CPUs that may take the task from a domain's queue. LOP_NO_TIME: there is none. */
+lop_subprog u64 lop_runs_where_ns(const struct lop_sched *s lop_nonnull, const struct lop_task *t lop_nonnull)
+{
+	u64 at_ns = LOP_NO_TIME;
 	s32 cpu = LOP_NONE;
 	u32 n;
 	lop_for(n, 0, LOP_MAX_CPUS) {
-		u32 queue;
 		cpu = lop_cpus_next(&t->allowed, (u32)(cpu + 1));
 		if (cpu < 0)
 			break;
-		queue = lop_cpu_queue((u32)cpu);
-		if (!lop_cpus_has(&s->online, queue))
-			continue;
-		if (!lop_cpus_has(&s->queues.cpu_waiting, queue)) {
-			front_ns = LOP_NO_TIME;
-			break;
-		}
-		front_ns = front_ns == LOP_NO_TIME ? s->queues.front_ns[queue] : lop_later(front_ns, s->queues.front_ns[queue]);
+		if (lop_cpus_has(&s->online, lop_cpu_index((u32)cpu)) && lop_serves(s, (u32)cpu) != LOP_LOW)
+			at_ns = at_ns == LOP_NO_TIME ? lop_runs_at_ns(s, (u32)cpu) : lop_later(at_ns, lop_runs_at_ns(s, (u32)cpu));
 	}
-	return front_ns;
+	return at_ns;
 }
 
-/* Virtual time of the tasks that `t` competes with in the queue; if none waits there, the clock of all queues. */
+/*
+ * Virtual time of the tasks that `t` competes with in the queue:
+ *     1. of one CPU: its first task, or what runs there
+ *     2. of a domain, for a restricted task: what runs on the task's CPUs
+ *     3. of a domain: its first task, if that is at most a slice behind the latest that started. It may be restricted to
+ *        crowded CPUs, and then most others are not as far behind.
+ *     4. if no task waits in the domain's queue: the clock of all queues
+ * Worked example: 8 tasks share CPUs 2 and 3 for 3 s, 4 others CPUs 0 and 1. Those are 750 ms behind. A task that comes
+ * competes with the others, and does not have a CPU for itself until it has made up for 750 ms.
+ */
 lop_rule u64 lop_front_for_ns(struct lop_sched *s, const struct lop_task *t, u32 queue)
 {
-	u64 front_ns = lop_queue_waits(s, queue) ? s->queues.front_ns[lop_queue_index(queue)] : s->queues.clock_ns;
-	u64 crowded_ns = t->restricted && queue >= LOP_MAX_CPUS ? lop_crowded_front_ns(s, t) : LOP_NO_TIME;
-	return crowded_ns == LOP_NO_TIME ? front_ns : lop_earlier(front_ns, crowded_ns);
+	u64 front_ns = s->queues.front_ns[lop_queue_index(queue)], where_ns = LOP_NO_TIME;
+	bool waits = lop_queue_waits(s, queue);
+	if (queue < LOP_MAX_CPUS)
+		return waits ? front_ns : lop_runs_at_ns(s, queue);
+	if (t->restricted)
+		where_ns = lop_runs_where_ns(s, t);
+	if (where_ns != LOP_NO_TIME)
+		return where_ns;
+	return waits ? lop_later(front_ns, s->queues.started_ns[lop_queue_index(queue)] - s->config.slice_max_ns) : s->queues.clock_ns;
 }
 
 /*

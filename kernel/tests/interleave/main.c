@@ -27,6 +27,8 @@ enum { CROWD_NS = 30000000, MOST_WAIT_NS = 4000000, MOST_WAIT_BESIDE_LIGHT_NS = 
 static struct scene scene;
 static bool higher_class, keeps_cpus, changes_masks, has_per_cpu_threads, is_weak, is_crowd, has_light;
 static bool quiet;
+/* Where two thirds of a crowd's tasks may run; 0: anywhere. */
+static u64 crowded_cpus;
 static u64 quiet_until_ns, rests, pace_ns, longest_wait_ns;
 static unsigned nr_ours;
 
@@ -193,6 +195,8 @@ static void init_task(unsigned number)
 		mask = some_mask();
 	if (scene.hotplug && once_in(2))
 		mask = two_cpus();
+	if (crowded_cpus && !once_in(3))
+		mask = crowded_cpus;
 	if (once_in(has_per_cpu_threads ? 4 : 8))
 		t->task.flags = PF_KTHREAD;
 	if (has_light && once_in(4))
@@ -232,6 +236,7 @@ static void choose_crowd(void)
 	pace_ns = 20000;
 	scene.isolated &= all_cpus() & ~1ULL;
 	scene.hotplug = keeps_cpus = false;
+	crowded_cpus = once_in(2) ? two_cpus() : 0;
 }
 
 static void choose_scene(void)

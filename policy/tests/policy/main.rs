@@ -9,6 +9,7 @@ mod bench;
 mod budget;
 mod cap;
 mod config;
+mod crowded;
 mod demand;
 mod domains;
 mod fair;
