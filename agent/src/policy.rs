@@ -190,6 +190,9 @@ impl Policy {
         for &(cpu, place) in cpus {
             owner.sched().add_cpu(cpu as usize, place);
         }
+        if cfg!(test) {
+            owner.record();
+        }
         Self {
             owner,
             planner: lop_policy::Planner::default(),
@@ -210,11 +213,21 @@ impl Policy {
     pub fn period_ns(&self) -> u64 {
         self.handle().config.period_ns
     }
-    pub fn task(&mut self, id: u32, allowed: &Cpus) -> Task {
+    pub fn task(&mut self, id: u32, app: &App, allowed: &Cpus) -> Task {
         let mut task = Task::new(id, WEIGHT_DEFAULT);
         task.set_measured_speedup(0);
         unsafe { self.handle().set_allowed(&mut task, &allowed.bits()) };
+        self.handle().introduce(&task, app, self.answers.now_ns);
         task
+    }
+    /// The last task of the application was removed.
+    pub fn app_ends(&mut self, app: &App) {
+        self.handle().app_ends(app);
+    }
+    /// What was recorded of the calls, in tests.
+    #[cfg(test)]
+    pub fn take_records(&mut self) -> Vec<lop_policy::record::Record> {
+        self.handle().take_records()
     }
     pub fn wake(&mut self, task: &mut Task, app: &mut App, last_cpu: u32) {
         let (policy, now_ns) = (self.handle(), self.answers.now_ns);
@@ -290,7 +303,7 @@ impl Policy {
         unsafe { policy.declare(&mut self.answers, app, parallelism, now_ns) };
     }
     pub fn declare_length(&mut self, task: &mut Task, app: &mut App, length: u32) {
-        lop_policy::declare_length(task, app, length);
+        self.handle().declare_length(task, app, length);
     }
     /// The active tasks that the high set is sized for.
     pub fn active(&self) -> u32 {

@@ -32,7 +32,8 @@ struct Entry {
 }
 
 struct Members {
-    app: App,
+    /// Of a fixed address, by which records tell it from others.
+    app: Box<App>,
     tasks: u32,
     /// The last task that declared the parallelism.
     declared_by: Option<u32>,
@@ -92,12 +93,12 @@ impl Shadow {
 
     /// Adds a blocked task; tasks of one application share its number.
     pub fn add(&mut self, id: u32, app: u32, allowed: &Cpus, length: u32) {
-        let mut task = self.policy.task(id, allowed);
         let members = self.apps.entry(app).or_insert_with(|| Members {
-            app: App::new(0),
+            app: Box::new(App::new(0)),
             tasks: 0,
             declared_by: None,
         });
+        let mut task = self.policy.task(id, &members.app, allowed);
         members.tasks += 1;
         if length > 0 {
             self.policy.declare_length(&mut task, &mut members.app, length);
@@ -135,6 +136,7 @@ impl Shadow {
             }
             members.tasks -= 1;
             if members.tasks == 0 {
+                self.policy.app_ends(&members.app);
                 self.apps.remove(&entry.app);
             }
             self.follow();

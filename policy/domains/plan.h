@@ -171,10 +171,12 @@ lop_subprog u32 lop_plan_kinds(struct lop_cast *c lop_nonnull, const struct lop_
 	c->nr_threads = nr;
 	lop_for(n, 0, LOP_MAX_PLANNED) {
 		struct lop_planned *t = &threads[n];
-		bool known = lop_memory_class(&t->intensity) != LOP_MEMORY_UNKNOWN;
-		u32 mpmi = lop_planned_mpmi(&t->intensity);
+		bool known;
+		u32 mpmi;
 		if (n >= nr)
 			break;
+		known = lop_memory_class(&t->intensity) != LOP_MEMORY_UNKNOWN;
+		mpmi = lop_planned_mpmi(&t->intensity);
 		t->speedup_permille = known ? lop_measured_speedup(mpmi) : 0;
 		*lop_specialist_at(c, n) = (struct lop_specialist){
 			.moved_ns = t->moved_ns,

@@ -250,6 +250,12 @@ impl PolicyHandle {
             recorder.introduce(task, app);
         }
     }
+    /// The application of tasks that were introduced ends with the last of them: only records need to know.
+    pub fn app_ends(self, app: &App) {
+        if let Some(recorder) = self.recorder() {
+            recorder.app_ends(app);
+        }
+    }
     /// The same as [`declare_length`], of a task that was introduced.
     pub fn declare_length(self, task: &mut Task, app: &mut App, length: u32) {
         if let Some(recorder) = self.recorder() {

@@ -79,8 +79,10 @@ pub(crate) struct Recorder {
     at_ns: u64,
     /// What the log has said of each task, by its number.
     tasks: HashMap<u64, Facts>,
-    /// Of each application, by its address: its number, from 1 on, and one of its tasks.
+    /// Of each application, by its address: its number, and one of its tasks.
     apps: HashMap<usize, (u32, u64)>,
+    /// Numbers of applications so far, from 1 on.
+    nr_apps: u32,
     /// What the present call does with its task, which the log has last.
     put: Option<(Kind, i32, u32)>,
 }
@@ -131,10 +133,11 @@ impl Recorder {
 
     /// A new task, and its application if that is new, too. An ended task's number may be used again: the log then has a new task.
     pub fn introduce(&mut self, task: &Task, app: &App) {
-        let next = self.apps.len() as u32 + 1;
+        let next = self.nr_apps + 1;
         let about = self.apps.entry(std::ptr::from_ref(app).addr()).or_insert((next, 0));
         about.1 = number_of(task);
         let app_number = about.0;
+        self.nr_apps = self.nr_apps.max(app_number);
         self.tasks.insert(number_of(task), Facts::default());
         self.with_cpus(Kind::Task, task, app_number);
         if app_number == next && app.shares_memory {
@@ -144,6 +147,11 @@ impl Recorder {
             self.call(Kind::Declare, task, 0, app.declared());
         }
         self.note_facts(task);
+    }
+
+    /// No task of the application is left. Its address may be used again: the log then has a new application.
+    pub fn app_ends(&mut self, app: &App) {
+        self.apps.remove(&std::ptr::from_ref(app).addr());
     }
 
     pub fn allowed(&mut self, task: &Task) {

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 use super::*;
 use crate::policy::{Asked, Named};
+use lop_machine::decisions::DecisionLog;
+use lop_machine::live::{LiveCpu, LiveMachine};
+use lop_policy::record::Kind;
+use lop_policy::MemoryClass;
+use std::collections::BTreeSet;
 
 const MS: u64 = 1_000_000;
 
@@ -21,7 +26,7 @@ fn config(policy: Named, nr_tiers: u32) -> Asked {
 }
 
 /// Four CPUs of these speeds, x 1000; each speed is a kind.
-fn machine(policy: Named, permille: [u16; 4]) -> Shadow {
+fn cpus(permille: [u16; 4]) -> Vec<(u32, CpuPlace)> {
     let mut kinds = permille.to_vec();
     kinds.sort_unstable_by(|a, b| b.cmp(a));
     kinds.dedup();
@@ -34,8 +39,16 @@ fn machine(policy: Named, permille: [u16; 4]) -> Shadow {
         };
         (cpu as u32, place)
     };
-    let cpus: Vec<_> = (0..4).map(place).collect();
-    Shadow::new(&config(policy, kinds.len() as u32), &cpus, 0)
+    (0..4).map(place).collect()
+}
+
+fn nr_tiers(cpus: &[(u32, CpuPlace)]) -> u32 {
+    1 + cpus.iter().map(|(_, place)| u32::from(place.tier)).max().unwrap_or(0)
+}
+
+fn machine(policy: Named, permille: [u16; 4]) -> Shadow {
+    let cpus = cpus(permille);
+    Shadow::new(&config(policy, nr_tiers(&cpus)), &cpus, 0)
 }
 
 const ALL: [u32; 4] = [0, 1, 2, 3];
@@ -214,4 +227,148 @@ fn a_task_that_is_added_anew_declares_nothing_new() {
     shadow.add_anew(10, &ALL.into_iter().collect(), 7);
     shadow.wake(10, 0);
     assert_eq!(size(&shadow), 3);
+}
+
+/// Five hundred things that happen to threads, drawn from the seed.
+fn live(shadow: &mut Shadow, seed: u64) {
+    let mut state = seed;
+    let mut draw = |n: u32| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as u32 % n
+    };
+    let mut now_ns = 0;
+    for _ in 0..500 {
+        now_ns += u64::from(draw(4_000_000));
+        shadow.time_is(now_ns);
+        let id = draw(12);
+        match draw(16) {
+            0..3 if shadow.place(id).is_none() => {
+                let allowed = if draw(4) == 0 {
+                    ALL.into_iter().skip(draw(4) as usize).take(2).collect()
+                } else {
+                    ALL.into_iter().collect()
+                };
+                shadow.add(id, id % 3, &allowed, draw(3) * draw(9));
+            }
+            0..6 => shadow.wake(id, draw(4)),
+            6..9 => shadow.block(id),
+            9 if draw(3) == 0 => shadow.remove(id),
+            9 => shadow.add_anew(id, &ALL.into_iter().collect(), draw(9)),
+            10..12 => shadow.set_hints(id, draw(8)),
+            12 => shadow.declare(id, (draw(3) > 0).then(|| draw(5))),
+            13 if shadow.plans() => {
+                let ids: Vec<u32> = (0..12).filter(|&id| shadow.place(id).is_some()).collect();
+                let mut threads: Vec<Planned> = ids.iter().map(|_| Planned::default()).collect();
+                for thread in &mut threads {
+                    thread.active_ns = u64::from(draw(1_000_000_000));
+                    thread.intensity.declare(if draw(2) == 0 {
+                        MemoryClass::VeryLow
+                    } else {
+                        MemoryClass::Intensive
+                    } as u32);
+                }
+                shadow.plan(&ids, &mut threads, 1000 * MS);
+            }
+            14 if draw(8) == 0 => shadow.end_plans(),
+            _ => shadow.tick(),
+        }
+    }
+}
+
+/// The machine as a log of decisions has it.
+fn described(cpus: &[(u32, CpuPlace)]) -> LiveMachine {
+    let described = |&(number, place): &(u32, CpuPlace)| LiveCpu {
+        number,
+        online: true,
+        isolated: false,
+        tier: place.tier,
+        capacity: (u32::from(place.permille) * 1024).div_ceil(1000),
+        max_khz: None,
+        core: number as u16,
+        clock_domain: place.clock_domain,
+        voltage_domain: place.voltage_domain,
+        memory_domain: place.memory_domain,
+        socket: place.socket,
+        node: place.node,
+    };
+    LiveMachine {
+        nr_tiers: nr_tiers(cpus) as u16,
+        nr_cores: 4,
+        nr_clock_domains: 1,
+        nr_voltage_domains: 1,
+        nr_memory_domains: 2,
+        nr_nodes: 1,
+        nr_sockets: 1,
+        cache_kib: Vec::new(),
+        transition_ns: 0,
+        notes: Vec::new(),
+        cpus: cpus.iter().map(described).collect(),
+    }
+}
+
+/// The agent has the kernel's log, too, and the player makes the same decisions of it.
+#[test]
+fn what_the_agent_calls_is_replayed_to_the_same_decisions() {
+    let mut kinds = BTreeSet::new();
+    let policies = [
+        Named::HighlowSpare,
+        Named::Phase,
+        Named::LongestFirst,
+        Named::Specialise,
+        Named::Spread,
+        Named::Gather,
+        Named::ReservedCore,
+        Named::Auto,
+    ];
+    for (policy, permille, seed) in policies.into_iter().flat_map(|policy| {
+        [[1000; 4], [1000, 1000, 500, 500], [1000, 500, 500, 300]]
+            .map(|permille| (policy, permille))
+            .into_iter()
+            .enumerate()
+            .map(|(seed, (policy, permille))| (policy, permille, seed as u64))
+    }) {
+        let mut cpus = cpus(permille);
+        cpus[2..].iter_mut().for_each(|(_, place)| place.memory_domain = 1);
+        let asked = Asked {
+            nr_memory_domains: 2,
+            ..config(policy, nr_tiers(&cpus))
+        };
+        let mut shadow = Shadow::new(&asked, &cpus, 0);
+        live(&mut shadow, seed);
+        let records = shadow.policy.take_records();
+        let mut text = Vec::new();
+        let mut log = DecisionLog(&mut text);
+        log.machine(&described(&cpus), &asked.config()).unwrap();
+        log.records(&records).unwrap();
+        log.end((0, 0)).unwrap();
+        let outcome = lop_vm_judge::decisions::replay(&text[..])
+            .unwrap_or_else(|error| panic!("{policy:?}, {permille:?}: {error:#}"));
+        assert_eq!(outcome.difference, None, "{policy:?}, {permille:?}");
+        let decisions = records.iter().filter(|record| record.kind.is_decision()).count();
+        assert_eq!(outcome.decisions, decisions as u64);
+        kinds.extend(records.iter().map(|record| record.kind));
+    }
+    let expected = [
+        Kind::Set,
+        Kind::Placed,
+        Kind::Queued,
+        Kind::Preempt,
+        Kind::Leaves,
+        Kind::Hints,
+        Kind::Spin,
+        Kind::Length,
+        Kind::Declare,
+        Kind::Domain,
+        Kind::GoTo,
+        Kind::DomainOn,
+        Kind::DomainOff,
+        Kind::Rest,
+        Kind::Listed,
+        Kind::Ended,
+        Kind::Dequeue,
+    ];
+    let missing: Vec<&Kind> = expected.iter().filter(|kind| !kinds.contains(kind)).collect();
+    assert!(missing.is_empty(), "no life has {missing:?}: draw others");
 }

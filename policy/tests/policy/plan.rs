@@ -254,3 +254,17 @@ fn a_plan_of_no_thread_switches_nothing() {
     bench.policy.set_domain_on(&mut bench.world, 0, false, now_ns);
     assert_eq!(switches(&bench, MemoryClass::VeryLow), [vec![0], vec![]]);
 }
+
+/// Behind the last thread there may be nothing to read.
+#[test]
+fn a_plan_reads_only_the_threads_that_it_has() {
+    for domains in [Domains::AsCome, Domains::Spread, Domains::Gather] {
+        let kinds = Config {
+            domains,
+            specialise: true,
+            ..config()
+        };
+        let bench = Bench::new(4, kinds, domains_of_two);
+        assert_eq!(Planner::default().plan(&bench.policy, &mut [], PLAN_PERIOD_NS, NOW), 0);
+    }
+}
