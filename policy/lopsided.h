@@ -187,17 +187,6 @@ lop_rule void lop_clock_follows(struct lop_sched *s, const struct lop_task *t)
 		s->queues.clock_ns = t->vtime_ns;
 }
 
-/* The task starts or goes on there; see lop_front_for_ns(). */
-lop_rule void lop_note_started(struct lop_sched *s, const struct lop_task *t, u32 cpu)
-{
-	u64 *latest_ns = &s->queues.started_ns[lop_queue_index((u32)t->last_queue)];
-	if (t->background)
-		return;
-	s->queues.started_ns[lop_cpu_index(cpu)] = t->vtime_ns;
-	if (t->last_queue >= LOP_MAX_CPUS)
-		*latest_ns = lop_later(*latest_ns, t->vtime_ns);
-}
-
 /*
  * On a green core only work for that one goes on: at a home paced tasks, elsewhere work that nobody waits for. That work
  * leaves a high core once it has a green one, the core is surplus, or another task waits. On a low core a task goes on only if it may run
@@ -264,7 +253,7 @@ lop_subprog bool lop_bound_lag(struct lop_sched *s lop_nonnull, struct lop_task 
 	u64 bound_ns = lop_later(t->vtime_ns, clock_ns - s->config.slice_max_ns);
 	if (lop_is_apart(s, cpu))
 		bound_ns = lop_earlier(bound_ns, clock_ns);
-	if (bound_ns == t->vtime_ns || lop_any_work(s, cpu))
+	if (bound_ns == t->vtime_ns || lop_any_work(s, cpu) || (t->restricted && lop_cpus_common(&t->allowed, &s->queues.cpu_waiting)))
 		return false;
 	if (lop_before(bound_ns, t->vtime_ns))
 		s->queues.forgiven_ns.ns[lop_cpu_index(cpu)] += t->vtime_ns - bound_ns;
@@ -468,6 +457,7 @@ lop_rule void lop_cpu_idle(struct lop_sched *s, struct lop_world *world, u32 cpu
 {
 	cpu = lop_cpu_index(cpu);
 	if (idle) {
+		lop_forget_started(s, cpu);
 		lop_note_taken(s, cpu, false, now_ns);
 		lop_cpus_add(&s->idle, cpu);
 		s->idle_since_ns.ns[cpu] = now_ns;
@@ -494,6 +484,7 @@ lop_rule void lop_cpu_idle(struct lop_sched *s, struct lop_world *world, u32 cpu
 /* A higher class takes a CPU, or our tasks run there again. Not reported each time that happens: see lop_is_short(). */
 lop_rule void lop_cpu_taken(struct lop_sched *s, struct lop_world *world, u32 cpu, bool taken, u64 now_ns)
 {
+	lop_forget_started(s, cpu);
 	lop_note_taken(s, lop_cpu_index(cpu), taken, now_ns);
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
@@ -581,6 +572,7 @@ lop_rule void lop_set_allowed(struct lop_sched *s, struct lop_task *t, const str
 	u32 nr = 0;
 	int i;
 	t->allowed = *allowed;
+	t->last_queue = LOP_NONE; /* with others it may compete from elsewhere, though in the same queue */
 	if (lop_cpus_meet(&t->allowed, &s->open))
 		lop_cpus_drop(&t->allowed, &s->topology.isolated);
 	else
@@ -622,6 +614,7 @@ lop_rule void lop_cpu_offline(struct lop_sched *s, struct lop_world *world, u32 
 	if (lop_cpus_take(&s->open, cpu))
 		lop_atomic_add(&s->nr_open, -1);
 	lop_cpus_take(&s->idle, cpu);
+	lop_forget_started(s, cpu);
 	lop_cpus_take(&s->heat.hot, cpu);
 	lop_note_taken(s, cpu, false, now_ns);
 	lop_note_busy(s, world, cpu);

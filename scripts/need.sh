@@ -131,14 +131,15 @@ make_listed() {
   for package in "$@"; do
     apt-cache show "$package" >/dev/null 2>&1 && continue
     echo "need.sh: no package list knows $package: apt-get update"
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 update -q
     return
   done
 }
 
+# Another group of guest tests may be installing, or the user.
 install_with_apt() {
   make_listed "$@"
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -q -y --no-install-recommends "$@"
 }
 
 explain_and_stop() {

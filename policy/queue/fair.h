@@ -125,56 +125,62 @@ lop_rule bool lop_queue_waits(struct lop_sched *s, u32 queue)
 }
 
 /*
- * Virtual time of what runs on `cpu`. Tasks that are restricted to a few crowded CPUs get less than others, and fall behind
- * the clock of all queues without a bound. No task waits for an idle CPU, and the clock is not behind any.
+ * Tasks that are restricted to a few crowded CPUs get less than others, and fall behind the clock of all queues without a bound.
+ * So each CPU notes the start tag of what it runs. Out of turn (once in LOP_ASK_CYCLE looks, or overdue) a task may start
+ * that is far ahead of those that wait, and work that nobody waits for has a time of its own: neither says how far they are.
  */
-lop_rule u64 lop_runs_at_ns(const struct lop_sched *s, u32 cpu)
+lop_rule void lop_note_started(struct lop_sched *s, const struct lop_task *t, u32 cpu)
 {
-	u64 started_ns = s->queues.started_ns[lop_cpu_index(cpu)];
-	return lop_cpus_has(&s->idle, lop_cpu_index(cpu)) ? s->queues.clock_ns : lop_earlier(s->queues.clock_ns, started_ns);
+	cpu = lop_cpu_index(cpu);
+	if (s->queues.asks[cpu] && !lop_cpus_has(&s->overdue.picked_overdue, cpu))
+		s->queues.started_ns.ns[cpu] = t->background ? 0 : t->vtime_ns;
 }
 
-/* The most advanced of these times on the CPUs that may take the task from a domain's queue. LOP_NO_TIME: there is none. */
-lop_subprog u64 lop_runs_where_ns(const struct lop_sched *s lop_nonnull, const struct lop_task *t lop_nonnull)
+/* The CPU falls idle, goes offline, or a higher class takes it. */
+lop_rule void lop_forget_started(struct lop_sched *s, u32 cpu) { s->queues.started_ns.ns[lop_cpu_index(cpu)] = 0; }
+
+/* The most advanced of these tags where the task may run, of CPUs that serve high domain queues. LOP_NO_TIME: none has one. */
+lop_subprog u64 lop_started_where_ns(const struct lop_sched *s lop_nonnull, const struct lop_task *t lop_nonnull)
 {
 	u64 at_ns = LOP_NO_TIME;
 	s32 cpu = LOP_NONE;
 	u32 n;
 	lop_for(n, 0, LOP_MAX_CPUS) {
+		u64 started_ns;
 		cpu = lop_cpus_next(&t->allowed, (u32)(cpu + 1));
 		if (cpu < 0)
 			break;
-		if (lop_cpus_has(&s->online, lop_cpu_index((u32)cpu)) && lop_serves(s, (u32)cpu) != LOP_LOW)
-			at_ns = at_ns == LOP_NO_TIME ? lop_runs_at_ns(s, (u32)cpu) : lop_later(at_ns, lop_runs_at_ns(s, (u32)cpu));
+		started_ns = s->queues.started_ns.ns[lop_cpu_index((u32)cpu)];
+		if (!started_ns || lop_is_isolated(s, (u32)cpu) || !lop_cpus_has(&s->set[LOP_HIGH].cpus, lop_cpu_index((u32)cpu)))
+			continue;
+		at_ns = at_ns == LOP_NO_TIME ? started_ns : lop_later(at_ns, started_ns);
 	}
 	return at_ns;
 }
 
 /*
  * Virtual time of the tasks that `t` competes with in the queue:
- *     1. of one CPU: its first task, or what runs there
- *     2. of a domain, for a restricted task: what runs on the task's CPUs
- *     3. of a domain: its first task, if that is at most a slice behind the latest that started. It may be restricted to
- *        crowded CPUs, and then most others are not as far behind.
- *     4. if no task waits in the domain's queue: the clock of all queues
- * Worked example: 8 tasks share CPUs 2 and 3 for 3 s, 4 others CPUs 0 and 1. Those are 750 ms behind. A task that comes
- * competes with the others, and does not have a CPU for itself until it has made up for 750 ms.
+ *     1. in the queue of one CPU: what runs there, or the front of the queue (an estimate of its first task's), if that is behind
+ *     2. in a domain's queue, for a restricted task: what runs on its most advanced CPU
+ *     3. where that is not known: the front of the queue, and where no task waits, the clock of all queues
+ * Worked example: 8 tasks share CPUs 0 and 1 for 3 s, 2 others CPUs 2 and 3, and are 2.2 s ahead of the 8 then. A task comes
+ * that may run on CPU 0 or 1 only: from the clock, or from the front that the 2 moved on, it would wait for 2.2 s.
  */
-lop_rule u64 lop_front_for_ns(struct lop_sched *s, const struct lop_task *t, u32 queue)
+lop_subprog u64 lop_front_for_ns(struct lop_sched *s lop_nonnull, const struct lop_task *t lop_nonnull, u32 queue)
 {
-	u64 front_ns = s->queues.front_ns[lop_queue_index(queue)], where_ns = LOP_NO_TIME;
-	bool waits = lop_queue_waits(s, queue);
-	if (queue < LOP_MAX_CPUS)
-		return waits ? front_ns : lop_runs_at_ns(s, queue);
-	if (t->restricted)
-		where_ns = lop_runs_where_ns(s, t);
-	if (where_ns != LOP_NO_TIME)
-		return where_ns;
-	return waits ? lop_later(front_ns, s->queues.started_ns[lop_queue_index(queue)] - s->config.slice_max_ns) : s->queues.clock_ns;
+	u64 front_ns = lop_queue_waits(s, queue) ? s->queues.front_ns[lop_queue_index(queue)] : s->queues.clock_ns;
+	u64 at_ns = LOP_NO_TIME;
+	if (queue < LOP_MAX_CPUS) {
+		u64 started_ns = s->queues.started_ns.ns[lop_cpu_index(queue)];
+		return started_ns ? lop_earlier(started_ns, front_ns) : front_ns;
+	}
+	if (t->restricted && queue - LOP_MAX_CPUS < s->topology.nr_memory_domains)
+		at_ns = lop_started_where_ns(s, t);
+	return at_ns == LOP_NO_TIME ? front_ns : at_ns;
 }
 
 /*
- * A task that enters a queue, because it woke or may run elsewhere now, competes with the tasks already waiting in it.
+ * A task that enters a queue, because it woke or may run elsewhere now, competes with the tasks that run and wait there.
  * Its credit or debt from elsewhere counts up to a slice, as long as slices are there now, and what a slice costs. The
  * virtual time of a queue whose tasks get less advances more slowly. Without the bound, the new task or the others
  * would wait for as long as the queues have drifted apart.
@@ -214,7 +220,7 @@ lop_rule u64 lop_charged_ns(struct lop_sched *s, u32 cpu, u64 ran_ns, u64 now_ns
  * Puts a runnable task in a queue at this virtual time; front_ns is at or behind that of the first task. The queue
  * counts as waiting until the task runs or leaves, even though the adapter may insert the task after this call.
  */
-lop_rule void lop_queue_insert_at(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 queue, u64 vtime_ns)
+lop_subprog bool lop_queue_insert_at(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, struct lop_task *t lop_nonnull, u32 queue, u64 vtime_ns)
 {
 	u64 *front_ns = &s->queues.front_ns[lop_queue_index(queue)];
 	bool first = !lop_queue_waits(s, queue);
@@ -228,6 +234,7 @@ lop_rule void lop_queue_insert_at(struct lop_sched *s, struct lop_world *world, 
 	lop_env_insert(world, t, queue, lop_min(lop_slice_in_ns(s, queue), lop_until_late_ns(s, t, lop_env_now_ns(world))), vtime_ns);
 	lop_atomic_add(&s->queues.queued[lop_queue_index(queue)], 1);
 	lop_cpus_add(lop_waiting(s, queue), lop_cpu_index(queue));
+	return true;
 }
 
 /* At its own virtual time. */

@@ -20,9 +20,9 @@ struct lop_group {
 struct lop_queues {
 	u64 clock_ns;                      /* virtual time: start tag of the task that last started */
 	u64 front_ns[LOP_QUEUES];          /* estimate of the virtual time of the queue's first task */
-	u64 started_ns[LOP_QUEUES];        /* start tag: for a CPU of the task that last started there, for a domain the latest from its queue */
 	struct lop_cpu_times forgiven_ns;  /* virtual time that tasks alone on a CPU that is apart did not pay: lop_bound_lag() */
 	struct lop_cpu_times shared_ns;    /* start tag of the last task that the CPU ran from its shared queue */
+	struct lop_cpu_times started_ns;   /* start tag of what the CPU runs; 0: not known */
 	u64 waits_since_ns[LOP_QUEUES];    /* since when the queue has had tasks without a break, if it has any */
 	u32 queued[LOP_QUEUES];            /* tasks put in the queue that neither run yet nor left it */
 	u32 asks[LOP_MAX_CPUS];            /* how often the CPU asked for work, modulo LOP_ASK_CYCLE */

@@ -2,7 +2,7 @@
 //! Tasks that may run on a few crowded CPUs only, which get less than others, and who comes to them.
 
 use crate::bench::{config, domains_of_two, flat, Bench, MS};
-use lop_policy::CpuPlace;
+use lop_policy::{Config, GreenWork, Sizing};
 
 /// Three tasks restricted to CPU 0 and one to CPU 1, after 3 s: that one has run 3 s, the others 1 s each.
 fn two_cpus_apart() -> (Bench, Vec<usize>) {
@@ -57,60 +57,268 @@ fn ran_beside_crowds(allowed: &[usize]) -> usize {
     ran
 }
 
-/// Milliseconds of 200 that a task has which comes when groups of others have shared four CPUs for 3 s. Each group: how many,
-/// and where they may run.
-fn ran_beside_groups(bench: &mut Bench, groups: &[(usize, &[usize])], late: &[usize]) -> usize {
-    let mut old = Vec::new();
-    for &(count, allowed) in groups {
-        old.extend((0..count).map(|_| bench.pinned(allowed.iter().copied())));
-    }
-    bench.wake_all(&old);
-    for _ in 0..3000 {
+/// Milliseconds that each task runs, on all CPUs together, of so many. As in the kernel, a task goes on that is furthest behind.
+fn run(bench: &mut Bench, ms: usize) -> Vec<usize> {
+    let mut ran = vec![0; bench.tasks.len()];
+    for _ in 0..ms {
         bench.pass(MS);
-        (0..4).for_each(|cpu| assert!(old.contains(&bench.run_and_preempt(cpu, MS))));
-    }
-    let late = bench.pinned(late.iter().copied());
-    bench.wake(late);
-    let mut ran = 0;
-    for _ in 0..200 {
-        bench.pass(MS);
-        ran += (0..4).filter(|&cpu| bench.run_and_preempt(cpu, MS) == late).count();
+        for cpu in 0..bench.running.len() {
+            if bench.running[cpu].is_some() && bench.online[cpu] {
+                ran[bench.run_on(cpu, MS)] += 1;
+            }
+        }
     }
     ran
 }
 
+fn wake_on(bench: &mut Bench, count: usize, cpus: &[usize]) -> Vec<usize> {
+    let tasks: Vec<usize> = (0..count).map(|_| bench.pinned(cpus.iter().copied())).collect();
+    bench.wake_all(&tasks);
+    tasks
+}
+
+fn wake_light(bench: &mut Bench, weight: u32, cpus: &[usize]) -> usize {
+    let task = bench.pinned(cpus.iter().copied());
+    let (policy, now_ns) = (bench.policy, bench.now());
+    unsafe { policy.set_weight(&mut bench.tasks[task], std::ptr::null_mut(), weight, now_ns) };
+    bench.wake(task);
+    task
+}
+
+/// Milliseconds of the next so many that a task has which comes now.
+fn late_has(bench: &mut Bench, cpus: &[usize], ms: usize) -> usize {
+    let late = wake_on(bench, 1, cpus)[0];
+    run(bench, ms)[late]
+}
+
+fn take(bench: &mut Bench, cpu: u32, taken: bool) {
+    let now_ns = bench.now();
+    bench.policy.cpu_taken(&mut bench.world, cpu, taken, now_ns);
+    if taken {
+        bench.policy.cpu_idle(&mut bench.world, cpu, false, now_ns);
+    }
+}
+
+fn near(ran: usize, fair: usize) -> bool {
+    ran.abs_diff(fair) <= fair / 5
+}
+
 /// Eight tasks have shared two CPUs for 3 s and are 1.1 or 2.2 s behind those on the other two. Whoever comes has its share
 /// at once, neither nothing nor a CPU for itself: one of 9 parts of two CPUs beside the eight (44 ms), one of 3 or of 5 parts
-/// beside two or four others (133, 80 ms). Whether it may run on one of the CPUs, on both, on one of each kind or on all; and
-/// in one memory domain or in two.
+/// beside two or four others (133, 80 ms). Whether it may run on one of the CPUs or on both, in one memory domain or in two; in
+/// one also if it may run on one of each kind, or the others anywhere.
 #[test]
 fn who_comes_late_has_its_share_beside_tasks_that_fell_behind() {
     const ALL: &[usize] = &[0, 1, 2, 3];
-    for (place, crowded, free) in [
-        (flat as fn(usize) -> CpuPlace, [0, 1], [2, 3]),
-        (flat, [2, 3], [0, 1]),
-        (domains_of_two, [0, 1], [2, 3]),
-        (domains_of_two, [2, 3], [0, 1]),
+    for (apart, crowded, free) in [
+        (false, [0, 1], [2, 3]),
+        (false, [2, 3], [0, 1]),
+        (true, [0, 1], [2, 3]),
+        (true, [2, 3], [0, 1]),
     ] {
-        for (others, allowed) in [(2, &free[..]), (2, ALL), (4, ALL)] {
+        let place = if apart { domains_of_two } else { flat };
+        for (others, allowed) in [(2, &free[..]), (2, ALL), (4, ALL)]
+            .into_iter()
+            .take(if apart { 1 } else { 3 })
+        {
             for (late, parts) in [
                 (&crowded[..1], 9),
                 (&crowded, 9),
                 (&[crowded[1], 4], 9),
-                (&[crowded[0], free[0]], others + 1),
                 (&free[..1], others + 1),
                 (&free, others + 1),
-                (ALL, others + 1),
-            ] {
+                (&[crowded[0], free[0]], others + 1),
+            ]
+            .into_iter()
+            .take(if apart { 5 } else { 6 })
+            {
                 let mut bench = Bench::new(4, config(), place);
-                let ran = ran_beside_groups(&mut bench, &[(8, &crowded), (others, allowed)], late);
+                wake_on(&mut bench, 8, &crowded);
+                wake_on(&mut bench, others, allowed);
+                run(&mut bench, 3000);
+                let ran = late_has(&mut bench, late, 200);
                 assert!(
-                    ran.abs_diff(400 / parts) <= 10,
+                    near(ran, 400 / parts),
                     "{ran} of {} ms on {late:?}, {crowded:?} crowded, {others} others on {allowed:?}",
                     400 / parts
                 );
             }
         }
+    }
+}
+
+/// Two CPUs with as many members.
+fn two_cpus() -> Bench {
+    let all = Config {
+        spare: 0,
+        sizing: Sizing::All,
+        ..config()
+    };
+    Bench::new(2, all, flat)
+}
+
+/// CPU 1 has run nothing for 10 s and then is claimed, or comes back from a higher class, or goes online. Who may run there only
+/// comes at that moment, and has no 10 s to make up for: of 16 tasks on two CPUs it has an eighth of one.
+#[test]
+fn a_cpu_that_ran_nothing_does_not_say_how_far_its_tasks_are() {
+    for case in ["claimed", "taken", "online"] {
+        let mut bench = two_cpus();
+        wake_on(&mut bench, 1, &[0]);
+        let others = wake_on(&mut bench, 3, &[1]);
+        run(&mut bench, 10);
+        if case == "claimed" {
+            bench.block_all(&others);
+        } else {
+            let stopped = bench.leave(1, 0, true);
+            others
+                .into_iter()
+                .filter(|&other| other != stopped)
+                .for_each(|other| bench.block(other));
+        }
+        match case {
+            "taken" => take(&mut bench, 1, true),
+            "online" => bench.offline(1),
+            _ => {}
+        }
+        run(&mut bench, 10_000);
+        let now_ns = bench.now();
+        let claims = bench.task();
+        match case {
+            "claimed" => {
+                let (task, app, group) = bench.pointers(claims);
+                let placed = unsafe { bench.policy.wake(&mut bench.world, task, app, group, 1, now_ns) };
+                assert_eq!(placed, (1, true));
+            }
+            "online" => {
+                bench.online[1] = true;
+                bench.policy.cpu_online(&mut bench.world, 1, now_ns);
+                bench.wake(claims);
+            }
+            _ => _ = bench.wake(claims),
+        }
+        let late = wake_on(&mut bench, 1, &[1])[0];
+        let many = bench.tasks(13);
+        bench.wake_all(&many);
+        if case == "taken" {
+            take(&mut bench, 1, false);
+        }
+        if bench.running[1].is_none() {
+            bench.next(1);
+        }
+        let ran = run(&mut bench, 4000)[late];
+        assert!(near(ran, 500), "{case}: {ran} of 500 ms");
+    }
+}
+
+/// The two that were ahead sleep, and a higher class has their CPUs. Who comes competes with the crowd of the other two, whether
+/// it may run anywhere or on these and one that is taken.
+#[test]
+fn who_comes_does_not_compete_with_tasks_that_are_gone() {
+    for late in [&[0, 1, 2, 3][..], &[0, 1, 2]] {
+        let mut bench = Bench::flat(4);
+        wake_on(&mut bench, 8, &[0, 1]);
+        let ahead = wake_on(&mut bench, 2, &[2, 3]);
+        run(&mut bench, 3000);
+        bench.block_all(&ahead);
+        (2..4).for_each(|cpu| take(&mut bench, cpu, true));
+        let ran = late_has(&mut bench, late, 400);
+        assert!(near(ran, 89), "{ran} of 89 ms on {late:?}");
+    }
+}
+
+/// Green cores run green work only, however far it is.
+#[test]
+fn who_may_run_on_a_green_core_too_does_not_compete_there() {
+    let two = Config {
+        green: GreenWork::LowGain,
+        spare: 0,
+        sizing: Sizing::Fixed,
+        fixed_size: 2,
+        ..config()
+    };
+    let mut bench = Bench::new(4, two, flat);
+    let (high, green) = (bench.high(), bench.tasks(3));
+    for &task in &green {
+        bench.tasks[task].speedup_permille = 1100;
+    }
+    bench.wake_all(&green);
+    wake_on(&mut bench, 8, &high);
+    run(&mut bench, 3000);
+    let green = bench.green()[0];
+    let ran = late_has(&mut bench, &[high[0], high[1], green], 400);
+    assert!(near(ran, 89), "{ran} of 89 ms");
+}
+
+/// A task of nice 19 is bound to CPU 0 beside a crowd, which is behind it. It has a slice once in a cycle of looks, and whoever
+/// comes just then does not start as far ahead as it is. Nor does who comes to the queue in which it waits.
+#[test]
+fn a_light_task_that_runs_out_of_turn_takes_no_other_ahead() {
+    for (late, runs) in [(&[0, 1][..], true), (&[0], false)] {
+        let mut bench = Bench::new(3, Config { spare: 0, ..config() }, flat);
+        wake_on(&mut bench, 8, &[0, 1]);
+        let light = wake_light(&mut bench, 15, &[0]);
+        run(&mut bench, 3000);
+        while bench.cpu_of(light).is_some() != runs {
+            run(&mut bench, 1);
+        }
+        let ran = late_has(&mut bench, late, 400);
+        assert!(near(ran, 80), "{ran} of 80 ms on {late:?}");
+    }
+}
+
+/// The same where it is overdue and its time is forgiven, which takes it to the clock that two others have moved on.
+#[test]
+fn an_overdue_task_takes_no_other_ahead() {
+    let mut bench = Bench::flat(4);
+    wake_on(&mut bench, 80, &[0, 1]);
+    wake_on(&mut bench, 2, &[2, 3]);
+    run(&mut bench, 1000);
+    let light = wake_light(&mut bench, 3, &[0, 1]);
+    for waits in [false, true] {
+        while bench.cpu_of(light).is_none() == waits {
+            run(&mut bench, 1);
+        }
+    }
+    let ran = late_has(&mut bench, &[0, 1], 2000);
+    assert!(near(ran, 49), "{ran} of 49 ms");
+}
+
+/// Two tasks may run on CPUs 0 and 1, one on CPU 0 only, beside others elsewhere. A third of two CPUs for each: while one of the
+/// two has CPU 1 for itself, the bound one waits at CPU 0, so the clock of those elsewhere says nothing about it.
+#[test]
+fn who_could_have_helped_out_elsewhere_was_not_alone() {
+    for weight in [1024, 335, 15] {
+        let mut bench = Bench::flat(4);
+        wake_on(&mut bench, 2, &[0, 1]);
+        (2..4).for_each(|cpu| _ = wake_light(&mut bench, weight, &[cpu]));
+        wake_on(&mut bench, 1, &[0]);
+        run(&mut bench, 1000);
+        let ran = run(&mut bench, 5000);
+        let three = [ran[0], ran[1], ran[4]];
+        assert!(
+            three.iter().all(|&ran| near(ran, 3333)),
+            "{three:?} beside weight {weight}"
+        );
+    }
+}
+
+/// One of those that are ahead may run where the crowd is from now on, or one of the crowd where those are. All are in the queue of
+/// one domain, before and after.
+#[test]
+fn who_may_run_elsewhere_now_competes_from_there() {
+    for (who, cpus, fair) in [(8, [0, 1], 89), (0, [2, 3], 267)] {
+        let mut bench = Bench::flat(4);
+        let mut tasks = wake_on(&mut bench, 8, &[0, 1]);
+        tasks.extend(wake_on(&mut bench, 2, &[2, 3]));
+        run(&mut bench, 3000);
+        while bench.cpu_of(tasks[who]).is_none() {
+            run(&mut bench, 1);
+        }
+        bench.set_allowed(tasks[who], cpus);
+        let cpu = bench.cpu_of(tasks[who]).expect("it runs");
+        bench.run_and_preempt(cpu, MS);
+        let ran = run(&mut bench, 400)[tasks[who]];
+        assert!(near(ran, fair), "{ran} of {fair} ms on {cpus:?}");
     }
 }
 
