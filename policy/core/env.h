@@ -40,7 +40,7 @@ LOP_ENV bool lop_env_take(struct lop_world *world, u32 queue, u32 cpu, u64 until
 /*
  * Moves to `cpu` the first task of `queue` that may run there and was queued at `before_ns` or earlier
  * (lop_task.queued_at_ns); false if there is none. An adapter without each task's age may keep two age groups: it takes
- * only tasks that have waited for LOP_WAIT_MIN_NS, and each soon after LOP_WAIT_MAX_NS, however many wait. For that it is
+ * only tasks that have waited for LOP_WAIT_MIN_NS, and each soon after LOP_WAIT_MAX_NS, whatever its place in the queue. For that it is
  * called again and again from LOP_WAIT_MIN_NS on.
  */
 LOP_ENV bool lop_env_take_overdue(struct lop_world *world, u32 queue, u32 cpu, u64 before_ns);

@@ -108,6 +108,7 @@ fn a_simulated_run_is_replayed_to_the_same_decisions() {
         Kind::Exits,
         Kind::Late,
         Kind::Heat,
+        Kind::Temperature,
     ];
     let missing: Vec<&Kind> = decisions
         .iter()

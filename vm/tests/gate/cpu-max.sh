@@ -29,7 +29,7 @@ gets_its_share() {
   sleep 2
   took_us=$((($(uptime_cs) - begin_cs) * 10000)) used_us=$(($(stat_of usage_usec) - before))
   echo "$used_us us of $took_us us, throttled $(stat_of nr_throttled) times"
-  [ $used_us -le $((took_us / 10 + 20000)) ] && [ "$(stat_of nr_throttled)" -gt 0 ]
+  [ $used_us -ge $((took_us / 10 - 20000)) ] && [ $used_us -le $((took_us / 10 + 20000)) ] && [ "$(stat_of nr_throttled)" -gt 0 ]
 }
 
 status_says() { status | tr -s ' \n' ' ' | grep -o "waits group /limited .* in charge until no group has a limit"; }
