@@ -241,7 +241,8 @@ lop_rule enum lop_next lop_dispatch(struct lop_sched *s, struct lop_world *world
 /*
  * If no task waits for the CPU, the credit of the one that runs there is a slice at most: later tasks need not make up for
  * what others got before. This holds when it starts, as one may come before it stops, and when it stops. Where several CPUs
- * serve a queue, only the task that starts or stops meanwhile is bounded.
+ * serve a queue, only the task that starts or stops meanwhile is bounded. A restricted task is not alone while one waits at
+ * another CPU where it may run: both may be far behind the clock, and only one of them would be lifted.
  * On a CPU that is apart it owes nothing either. No task lost that time, and by its start tag the clock would
  * run as if all had had as much: they would have caught up with whoever is ahead of them (preempt.h), and sleep would earn
  * them nothing. What it does not pay works off the debt of those that sleep meanwhile: lop_work_off().
@@ -253,7 +254,7 @@ lop_subprog bool lop_bound_lag(struct lop_sched *s lop_nonnull, struct lop_task 
 	u64 bound_ns = lop_later(t->vtime_ns, clock_ns - s->config.slice_max_ns);
 	if (lop_is_apart(s, cpu))
 		bound_ns = lop_earlier(bound_ns, clock_ns);
-	if (bound_ns == t->vtime_ns || lop_any_work(s, cpu) || (t->restricted && lop_cpus_common(&t->allowed, &s->queues.cpu_waiting)))
+	if (bound_ns == t->vtime_ns || lop_any_work(s, cpu) || (t->restricted && lop_cpus_meet(&t->allowed, &s->queues.cpu_waiting)))
 		return false;
 	if (lop_before(bound_ns, t->vtime_ns))
 		s->queues.forgiven_ns.ns[lop_cpu_index(cpu)] += t->vtime_ns - bound_ns;

@@ -127,7 +127,7 @@ lop_rule bool lop_queue_waits(struct lop_sched *s, u32 queue)
 /*
  * Tasks that are restricted to a few crowded CPUs get less than others, and fall behind the clock of all queues without a bound.
  * So each CPU notes the start tag of what it runs. Out of turn (once in LOP_ASK_CYCLE looks, or overdue) a task may start
- * that is far ahead of those that wait, and work that nobody waits for has a time of its own: neither says how far they are.
+ * that is far ahead of those that wait, and background work has a time of its own: the tag of neither tells how far the others are.
  */
 lop_rule void lop_note_started(struct lop_sched *s, const struct lop_task *t, u32 cpu)
 {

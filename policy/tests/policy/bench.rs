@@ -527,6 +527,16 @@ impl Bench {
         }
         self.follow_kicks();
     }
+    pub fn set_weight(&mut self, id: usize, weight: u32) {
+        let now_ns = self.now();
+        let (task, _, group) = self.pointers(id);
+        unsafe { self.policy.set_weight(task, group, weight, now_ns) };
+    }
+    /// A higher class takes the CPU, or releases it.
+    pub fn cpu_taken(&mut self, cpu: usize, taken: bool) {
+        let now_ns = self.now();
+        self.policy.cpu_taken(&mut self.world, cpu as u32, taken, now_ns);
+    }
     /// The thread ends, after it ran until now.
     pub fn end(&mut self, id: usize) {
         let cpu = self.cpu_of(id).expect("a task that runs");

@@ -79,8 +79,7 @@ fn wake_on(bench: &mut Bench, count: usize, cpus: &[usize]) -> Vec<usize> {
 
 fn wake_light(bench: &mut Bench, weight: u32, cpus: &[usize]) -> usize {
     let task = bench.pinned(cpus.iter().copied());
-    let (policy, now_ns) = (bench.policy, bench.now());
-    unsafe { policy.set_weight(&mut bench.tasks[task], std::ptr::null_mut(), weight, now_ns) };
+    bench.set_weight(task, weight);
     bench.wake(task);
     task
 }
@@ -91,19 +90,18 @@ fn late_has(bench: &mut Bench, cpus: &[usize], ms: usize) -> usize {
     run(bench, ms)[late]
 }
 
-fn take(bench: &mut Bench, cpu: u32, taken: bool) {
+/// A higher class takes a CPU, and is busy there.
+fn take(bench: &mut Bench, cpu: usize) {
+    bench.cpu_taken(cpu, true);
     let now_ns = bench.now();
-    bench.policy.cpu_taken(&mut bench.world, cpu, taken, now_ns);
-    if taken {
-        bench.policy.cpu_idle(&mut bench.world, cpu, false, now_ns);
-    }
+    bench.policy.cpu_idle(&mut bench.world, cpu as u32, false, now_ns);
 }
 
 fn near(ran: usize, fair: usize) -> bool {
     ran.abs_diff(fair) <= fair / 5
 }
 
-/// Eight tasks have shared two CPUs for 3 s and are 1.1 or 2.2 s behind those on the other two. Whoever comes has its share
+/// Eight tasks have shared two CPUs for 3 s and are 1.1 or 2.2 s behind those on the other two. A task that comes has its share
 /// at once, neither nothing nor a CPU for itself: one of 9 parts of two CPUs beside the eight (44 ms), one of 3 or of 5 parts
 /// beside two or four others (133, 80 ms). Whether it may run on one of the CPUs or on both, in one memory domain or in two; in
 /// one also if it may run on one of each kind, or the others anywhere.
@@ -147,22 +145,17 @@ fn who_comes_late_has_its_share_beside_tasks_that_fell_behind() {
     }
 }
 
-/// Two CPUs with as many members.
-fn two_cpus() -> Bench {
+/// CPU 1 has run nothing for 10 s and then is claimed, or comes back from a higher class, or goes online. Who may run there only
+/// comes at that moment, and has no 10 s to make up for: of 16 tasks on two CPUs it has an eighth of one.
+#[test]
+fn a_cpu_that_ran_nothing_does_not_say_how_far_its_tasks_are() {
     let all = Config {
         spare: 0,
         sizing: Sizing::All,
         ..config()
     };
-    Bench::new(2, all, flat)
-}
-
-/// CPU 1 has run nothing for 10 s and then is claimed, or comes back from a higher class, or goes online. Who may run there only
-/// comes at that moment, and has no 10 s to make up for: of 16 tasks on two CPUs it has an eighth of one.
-#[test]
-fn a_cpu_that_ran_nothing_does_not_say_how_far_its_tasks_are() {
     for case in ["claimed", "taken", "online"] {
-        let mut bench = two_cpus();
+        let mut bench = Bench::new(2, all, flat);
         wake_on(&mut bench, 1, &[0]);
         let others = wake_on(&mut bench, 3, &[1]);
         run(&mut bench, 10);
@@ -176,7 +169,7 @@ fn a_cpu_that_ran_nothing_does_not_say_how_far_its_tasks_are() {
                 .for_each(|other| bench.block(other));
         }
         match case {
-            "taken" => take(&mut bench, 1, true),
+            "taken" => take(&mut bench, 1),
             "online" => bench.offline(1),
             _ => {}
         }
@@ -200,7 +193,7 @@ fn a_cpu_that_ran_nothing_does_not_say_how_far_its_tasks_are() {
         let many = bench.tasks(13);
         bench.wake_all(&many);
         if case == "taken" {
-            take(&mut bench, 1, false);
+            bench.cpu_taken(1, false);
         }
         if bench.running[1].is_none() {
             bench.next(1);
@@ -220,7 +213,7 @@ fn who_comes_does_not_compete_with_tasks_that_are_gone() {
         let ahead = wake_on(&mut bench, 2, &[2, 3]);
         run(&mut bench, 3000);
         bench.block_all(&ahead);
-        (2..4).for_each(|cpu| take(&mut bench, cpu, true));
+        (2..4).for_each(|cpu| take(&mut bench, cpu));
         let ran = late_has(&mut bench, late, 400);
         assert!(near(ran, 89), "{ran} of 89 ms on {late:?}");
     }
@@ -249,8 +242,8 @@ fn who_may_run_on_a_green_core_too_does_not_compete_there() {
     assert!(near(ran, 89), "{ran} of 89 ms");
 }
 
-/// A task of nice 19 is bound to CPU 0 beside a crowd, which is behind it. It has a slice once in a cycle of looks, and whoever
-/// comes just then does not start as far ahead as it is. Nor does who comes to the queue in which it waits.
+/// A task of nice 19 is bound to CPU 0 beside a crowd, which is behind it. It has a slice once in a cycle of looks, and a task
+/// that comes just then does not start as far ahead as it is. Nor does one that comes to the queue in which it waits.
 #[test]
 fn a_light_task_that_runs_out_of_turn_takes_no_other_ahead() {
     for (late, runs) in [(&[0, 1][..], true), (&[0], false)] {

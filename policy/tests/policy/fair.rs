@@ -79,7 +79,7 @@ fn tasks_share_the_weight_of_their_group() {
 fn run_time_follows_weight() {
     let mut bench = one_cpu();
     let tasks = bench.tasks(2);
-    set_weight(&mut bench, tasks[0], 3072);
+    bench.set_weight(tasks[0], 3072);
     bench.wake_all(&tasks);
     let ran = share(&mut bench, 400);
     assert!(ran[0].abs_diff(300) <= 8, "{ran:?}");
@@ -409,11 +409,6 @@ fn work_in_a_domain_that_no_member_serves_is_run_by_others() {
     }
 }
 
-fn set_weight(bench: &mut Bench, task: usize, weight: u32) {
-    let (policy, now_ns, task) = (bench.policy, bench.now(), &mut bench.tasks[task]);
-    unsafe { policy.set_weight(task, std::ptr::null_mut(), weight, now_ns) };
-}
-
 /// Nice 18 and 19 weigh 18 and 15: 45.5 % for the lighter. SCHED_IDLE beside nice 19: 3 of 18, a sixth.
 #[test]
 fn the_lightest_tasks_share_by_weight_too() {
@@ -421,7 +416,7 @@ fn the_lightest_tasks_share_by_weight_too() {
         let mut bench = one_cpu();
         let tasks = bench.tasks(2);
         for (&task, weight) in tasks.iter().zip(weights) {
-            set_weight(&mut bench, task, weight);
+            bench.set_weight(task, weight);
         }
         bench.wake_all(&tasks);
         let ran = share(&mut bench, 4000);
@@ -452,7 +447,7 @@ fn two_light_and_one_beside() -> (Bench, [usize; 3]) {
     let group = bench.group(WEIGHT_DEFAULT);
     for (&task, weight) in tasks.iter().zip([18, 15, WEIGHT_DEFAULT]) {
         bench.group_of[task] = Some(group);
-        set_weight(&mut bench, task, weight);
+        bench.set_weight(task, weight);
     }
     bench.wake_all(&tasks[..2]);
     (bench, tasks)
@@ -495,16 +490,11 @@ fn who_wakes_for_a_moment_does_not_make_a_slice_dear() {
 fn who_becomes_light_does_not_pay_for_what_it_was() {
     let (mut bench, [heavier, ..]) = two_light_and_one_beside();
     let group = bench.group_of[heavier].expect("in a group");
-    let weigh = |bench: &mut Bench, weight| {
-        let (policy, now_ns) = (bench.policy, bench.now());
-        let (task, _, group) = bench.pointers(heavier);
-        unsafe { policy.set_weight(task, group, weight, now_ns) };
-    };
     assert_eq!(bench.running[0], Some(heavier));
-    weigh(&mut bench, WEIGHT_DEFAULT);
+    bench.set_weight(heavier, WEIGHT_DEFAULT);
     bench.pass(40 * MS);
     let mean = |bench: &Bench| bench.groups[group].mean_1024 >> 10;
-    weigh(&mut bench, 3);
+    bench.set_weight(heavier, 3);
     assert_eq!(mean(&bench), 18, "3 and 15");
     let before_ns = bench.tasks[heavier].vtime_ns;
     bench.pass(8 * MS);

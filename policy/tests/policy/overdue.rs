@@ -21,10 +21,7 @@ fn two_domains() -> Bench {
 }
 
 fn set_weight(bench: &mut Bench, tasks: &[usize], weight: u32) {
-    for &task in tasks {
-        let (policy, now_ns, task) = (bench.policy, bench.now(), &mut bench.tasks[task]);
-        unsafe { policy.set_weight(task, std::ptr::null_mut(), weight, now_ns) };
-    }
+    tasks.iter().for_each(|&task| bench.set_weight(task, weight));
 }
 
 /// By task: how long it ran, and the longest time in which it did not, up to the end of the run. In ms.

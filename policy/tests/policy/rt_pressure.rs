@@ -12,15 +12,14 @@ fn a_member_that_is_taken_is_made_up_for_while_it_lasts() {
     let (cpu, _) = bench.wake(task);
     assert_eq!((bench.target(), bench.size()), (2, 2));
     let spare = bench.high().into_iter().find(|&member| member != cpu as usize).unwrap();
-    let now_ns = bench.now();
-    bench.policy.cpu_taken(&mut bench.world, spare as u32, true, now_ns);
+    bench.cpu_taken(spare, true);
     assert_eq!((bench.target(), bench.size()), (3, 3));
     bench.pass(2 * HOLD);
     assert_eq!(bench.size(), 3, "it lasts");
     // The CPU falls idle afterwards, as after the task that runs there next.
     let now_ns = bench.now();
     bench.policy.cpu_idle(&mut bench.world, spare as u32, false, now_ns);
-    bench.policy.cpu_taken(&mut bench.world, spare as u32, false, now_ns);
+    bench.cpu_taken(spare, false);
     assert_eq!(bench.target(), 2);
     bench.policy.cpu_idle(&mut bench.world, spare as u32, true, now_ns);
     bench.pass(HOLD - 1);
@@ -53,8 +52,7 @@ fn a_fixed_size_is_not_made_up_for() {
 fn a_low_core_that_is_taken_changes_nothing() {
     let mut bench = Bench::flat(4);
     let low = (0..4).find(|cpu| !bench.high().contains(cpu)).unwrap();
-    let now_ns = bench.now();
-    bench.policy.cpu_taken(&mut bench.world, low as u32, true, now_ns);
+    bench.cpu_taken(low, true);
     assert_eq!((bench.target(), bench.size()), (1, 1));
 }
 
@@ -66,8 +64,7 @@ fn a_member_that_is_taken_is_not_idle() {
     bench.wake_all(&tasks);
     assert_eq!(bench.size(), 2);
     bench.block_all(&tasks);
-    let now_ns = bench.now();
-    bench.policy.cpu_taken(&mut bench.world, 0, true, now_ns);
+    bench.cpu_taken(0, true);
     assert_eq!(bench.wake(tasks[0]), (1, true));
     let (_, claimed) = bench.wake(tasks[1]);
     assert!(!claimed);
@@ -88,6 +85,6 @@ fn a_set_is_short_when_its_members_are_busy_with_less_than_their_number_of_tasks
         bench.policy.is_short(),
         "the spare is busy, and not with a task of ours"
     );
-    bench.policy.cpu_taken(&mut bench.world, spare as u32, true, now_ns);
+    bench.cpu_taken(spare, true);
     assert!(!bench.policy.is_short(), "another has joined");
 }

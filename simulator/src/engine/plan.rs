@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Once a period the policy reads counters, as hardware would show them, and plans which thread runs in which memory domain or on which kind of
-//! core (`lop_plan_threads()` of policy/domains/plan.h, by [`Planner::plan`]). A running task that is to move loses its CPU and is queued anew, as in a kernel.
+//! core (`lop_plan_threads()` of policy/domains/plan.h). A running task that is to move loses its CPU and is queued anew, as in a kernel.
 
 use super::policy::Policy;
 use super::task::{State, Task};
