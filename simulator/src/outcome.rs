@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The outcome of a run.
 
-use lop_machine::decisions::DecisionLog;
 use lop_machine::live::LiveMachine;
 use lop_policy::record::Record;
 use lop_policy::Config;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::{self, Write};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
@@ -39,19 +37,6 @@ pub struct Decisions {
     pub machine: LiveMachine,
     pub config: Config,
     pub records: Vec<Record>,
-}
-
-impl Decisions {
-    /// The log, for `lop-judge replay`.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn write(&self, out: impl Write) -> io::Result<()> {
-        let mut log = DecisionLog(out);
-        log.machine(&self.machine, &self.config)?;
-        log.records(&self.records)?;
-        log.end((0, 0))
-    }
 }
 
 /// Lower bounds that no schedule can beat on that machine and workload (docs/model.md).

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 use super::*;
+use crate::amp::Amp;
+use crate::machine::{Layout, Sizes};
 use crate::policy::{Asked, Named};
-use lop_machine::decisions::DecisionLog;
 use lop_machine::live::{LiveCpu, LiveMachine};
 use lop_policy::record::Kind;
 use lop_policy::MemoryClass;
+use lop_vm_judge::decisions::replay_records;
 use std::collections::BTreeSet;
 
 const MS: u64 = 1_000_000;
@@ -26,7 +28,7 @@ fn config(policy: Named, nr_tiers: u32) -> Asked {
 }
 
 /// Four CPUs of these speeds, x 1000; each speed is a kind.
-fn cpus(permille: [u16; 4]) -> Vec<(u32, CpuPlace)> {
+fn machine(policy: Named, permille: [u16; 4]) -> Shadow {
     let mut kinds = permille.to_vec();
     kinds.sort_unstable_by(|a, b| b.cmp(a));
     kinds.dedup();
@@ -39,16 +41,8 @@ fn cpus(permille: [u16; 4]) -> Vec<(u32, CpuPlace)> {
         };
         (cpu as u32, place)
     };
-    (0..4).map(place).collect()
-}
-
-fn nr_tiers(cpus: &[(u32, CpuPlace)]) -> u32 {
-    1 + cpus.iter().map(|(_, place)| u32::from(place.tier)).max().unwrap_or(0)
-}
-
-fn machine(policy: Named, permille: [u16; 4]) -> Shadow {
-    let cpus = cpus(permille);
-    Shadow::new(&config(policy, nr_tiers(&cpus)), &cpus, 0)
+    let cpus: Vec<_> = (0..4).map(place).collect();
+    Shadow::new(&config(policy, kinds.len() as u32), &cpus, 0)
 }
 
 const ALL: [u32; 4] = [0, 1, 2, 3];
@@ -231,13 +225,8 @@ fn a_task_that_is_added_anew_declares_nothing_new() {
 
 /// Five hundred things that happen to threads, drawn from the seed.
 fn live(shadow: &mut Shadow, seed: u64) {
-    let mut state = seed;
-    let mut draw = |n: u32| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as u32 % n
-    };
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut draw = |n: u32| random.u32(..n);
     let mut now_ns = 0;
     for _ in 0..500 {
         now_ns += u64::from(draw(4_000_000));
@@ -277,24 +266,24 @@ fn live(shadow: &mut Shadow, seed: u64) {
     }
 }
 
-/// The machine as a log of decisions has it.
-fn described(cpus: &[(u32, CpuPlace)]) -> LiveMachine {
-    let described = |&(number, place): &(u32, CpuPlace)| LiveCpu {
-        number,
+/// Four CPUs in two memory domains, each with its kind and its capacity, of 1024.
+fn two_domains(kinds: [(u16, u32); 4]) -> LiveMachine {
+    let cpu = |(number, (tier, capacity))| LiveCpu {
+        number: number as u32,
         online: true,
         isolated: false,
-        tier: place.tier,
-        capacity: (u32::from(place.permille) * 1024).div_ceil(1000),
+        tier,
+        capacity,
         max_khz: None,
         core: number as u16,
-        clock_domain: place.clock_domain,
-        voltage_domain: place.voltage_domain,
-        memory_domain: place.memory_domain,
-        socket: place.socket,
-        node: place.node,
+        clock_domain: 0,
+        voltage_domain: 0,
+        memory_domain: number as u16 / 2,
+        socket: 0,
+        node: 0,
     };
     LiveMachine {
-        nr_tiers: nr_tiers(cpus) as u16,
+        nr_tiers: 1 + kinds[3].0,
         nr_cores: 4,
         nr_clock_domains: 1,
         nr_voltage_domains: 1,
@@ -304,14 +293,19 @@ fn described(cpus: &[(u32, CpuPlace)]) -> LiveMachine {
         cache_kib: Vec::new(),
         transition_ns: 0,
         notes: Vec::new(),
-        cpus: cpus.iter().map(described).collect(),
+        cpus: kinds.into_iter().enumerate().map(cpu).collect(),
     }
 }
 
 /// The agent has the kernel's log, too, and the player makes the same decisions of it.
 #[test]
 fn what_the_agent_calls_is_replayed_to_the_same_decisions() {
-    let mut kinds = BTreeSet::new();
+    let machines = [
+        [(0, 1024); 4],
+        [(0, 1024), (0, 1024), (1, 512), (1, 512)],
+        [(0, 1024), (1, 512), (1, 512), (2, 308)],
+    ]
+    .map(two_domains);
     let policies = [
         Named::HighlowSpare,
         Named::Phase,
@@ -322,33 +316,19 @@ fn what_the_agent_calls_is_replayed_to_the_same_decisions() {
         Named::ReservedCore,
         Named::Auto,
     ];
-    for (policy, permille, seed) in policies.into_iter().flat_map(|policy| {
-        [[1000; 4], [1000, 1000, 500, 500], [1000, 500, 500, 300]]
-            .map(|permille| (policy, permille))
-            .into_iter()
-            .enumerate()
-            .map(|(seed, (policy, permille))| (policy, permille, seed as u64))
-    }) {
-        let mut cpus = cpus(permille);
-        cpus[2..].iter_mut().for_each(|(_, place)| place.memory_domain = 1);
-        let asked = Asked {
-            nr_memory_domains: 2,
-            ..config(policy, nr_tiers(&cpus))
-        };
-        let mut shadow = Shadow::new(&asked, &cpus, 0);
-        live(&mut shadow, seed);
-        let records = shadow.policy.take_records();
-        let mut text = Vec::new();
-        let mut log = DecisionLog(&mut text);
-        log.machine(&described(&cpus), &asked.config()).unwrap();
-        log.records(&records).unwrap();
-        log.end((0, 0)).unwrap();
-        let outcome = lop_vm_judge::decisions::replay(&text[..])
-            .unwrap_or_else(|error| panic!("{policy:?}, {permille:?}: {error:#}"));
-        assert_eq!(outcome.difference, None, "{policy:?}, {permille:?}");
-        let decisions = records.iter().filter(|record| record.kind.is_decision()).count();
-        assert_eq!(outcome.decisions, decisions as u64);
-        kinds.extend(records.iter().map(|record| record.kind));
+    let mut kinds = BTreeSet::new();
+    for policy in policies {
+        for (seed, machine) in machines.iter().enumerate() {
+            let layout = Layout::of(machine, &Amp::default());
+            let asked = layout.config(&Sizes::new(policy.into()));
+            let mut shadow = Shadow::new(&asked, &layout.cpus, 0);
+            live(&mut shadow, seed as u64);
+            let records = shadow.policy.take_records();
+            let outcome = replay_records(machine, &asked.config(), &records)
+                .unwrap_or_else(|error| panic!("{policy:?}, {seed}: {error:#}"));
+            assert!(outcome.agrees_on(&records), "{policy:?}, {seed}: {outcome:?}");
+            kinds.extend(records.iter().map(|record| record.kind));
+        }
     }
     let expected = [
         Kind::Set,

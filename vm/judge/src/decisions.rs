@@ -12,6 +12,7 @@
 mod player;
 
 use anyhow::{bail, Context, Result};
+use lop_machine::decisions::DecisionLog;
 use lop_machine::live::LiveMachine;
 use lop_policy::record::{Kind, Record};
 use lop_policy::Config;
@@ -125,6 +126,15 @@ pub struct Outcome {
     pub difference: Option<Difference>,
 }
 
+impl Outcome {
+    /// Whether these records have decisions, and all of them came out the same.
+    #[must_use]
+    pub fn agrees_on(&self, records: &[Record]) -> bool {
+        let decisions = records.iter().filter(|record| record.kind.is_decision()).count() as u64;
+        self.difference.is_none() && self.decisions == decisions && decisions > 0
+    }
+}
+
 #[derive(Debug, Serialize, PartialEq)]
 pub struct Difference {
     /// Line of the log, counted from 1.
@@ -152,6 +162,19 @@ pub fn replay(log: impl BufRead) -> Result<Outcome> {
         "the log has no calls: nothing to compare"
     );
     Ok(run.outcome)
+}
+
+/// Plays the log of what a native policy recorded on this machine.
+///
+/// # Errors
+/// Those of [`replay`].
+pub fn replay_records(machine: &LiveMachine, config: &Config, records: &[Record]) -> Result<Outcome> {
+    let mut text = Vec::new();
+    let mut log = DecisionLog(&mut text);
+    log.machine(machine, config)?;
+    log.records(records)?;
+    log.end((0, 0))?;
+    replay(&text[..])
 }
 
 struct Run {
