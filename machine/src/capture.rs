@@ -6,7 +6,7 @@ mod points;
 mod shape;
 
 use crate::live::{self, LiveError, LiveMachine, Tree};
-use crate::{Governor, Machine};
+use crate::{EnergyPreference, Governor, Machine, Placement};
 pub(crate) use points::frequencies;
 use points::KindPoints;
 use std::fmt::Write;
@@ -70,6 +70,7 @@ pub(crate) struct Draft {
     pub base_uw: u64,
     /// The governor under `[ships]`, and where it comes from.
     ships: (String, &'static str),
+    placement: Placement,
     /// Where watts and speeds come from.
     pub first_notes: Vec<String>,
     notes: Vec<String>,
@@ -96,6 +97,7 @@ impl Draft {
                 .collect(),
             base_uw: like.base_uw,
             ships: governor(tree),
+            placement: placement(tree),
             first_notes: Vec::new(),
             live,
             shape,
@@ -122,7 +124,8 @@ impl Draft {
         let _ = writeln!(text, "base_w = {}\n", watts(self.base_uw));
         let _ = writeln!(
             text,
-            "[ships]\nplacement = \"fair-class\"\ngovernor = \"{}\"\nsource = {}\n",
+            "[ships]\nplacement = \"{}\"\ngovernor = \"{}\"\nsource = {}\n",
+            self.placement,
             self.ships.0,
             quoted(self.ships.1)
         );
@@ -150,19 +153,36 @@ impl Draft {
     }
 }
 
-/// The governor of CPU 0 under `[ships]`. A processor that chooses its speed itself is not modelled: `schedutil` stands for it.
+/// The governor of CPU 0 under `[ships]`, or that the processor chooses by itself, which an energy preference shows.
 fn governor(tree: &dyn Tree) -> (String, &'static str) {
     let read = |file: &str| tree.read(&format!("sys/devices/system/cpu/cpu0/cpufreq/{file}"));
     let Ok(found) = read("scaling_governor") else {
         return ("none".to_string(), "No cpufreq was found.");
     };
-    let is_preference = read("energy_performance_preference").is_ok();
+    let is_performance = found.trim() == Governor::Performance.to_string();
+    if let (Ok(preference), false) = (read("energy_performance_preference"), is_performance) {
+        return match preference.trim().parse().map(Governor::Hwp) {
+            Ok(hwp) => (hwp.to_string(), "The energy preference is that of CPU 0."),
+            Err(_) => (
+                Governor::Hwp(EnergyPreference::BalancePerformance).to_string(),
+                "Assumed: balance_performance stands for an energy preference that is not modelled.",
+            ),
+        };
+    }
     match found.trim().parse::<Governor>() {
-        Ok(governor) if !is_preference => (governor.to_string(), "The governor is that of CPU 0."),
-        _ => (
+        Ok(governor) => (governor.to_string(), "The governor is that of CPU 0."),
+        Err(_) => (
             Governor::Schedutil.to_string(),
-            "Assumed: schedutil stands for a governor or processor that is not modelled.",
+            "Assumed: schedutil stands for a governor that is not modelled.",
         ),
+    }
+}
+
+/// Whether the kernel packs tasks onto CPUs of high rank (ITMT).
+fn placement(tree: &dyn Tree) -> Placement {
+    match tree.read("proc/sys/kernel/sched_itmt_enabled") {
+        Ok(enabled) if enabled.trim() == "1" => Placement::AsymPacking,
+        _ => Placement::FairClass,
     }
 }
 

@@ -98,7 +98,7 @@ pub fn traits(machine: &Machine, goal: Goal) -> Traits {
         nr_memory_domains: machine.nr_memory_domains as u32,
         nr_tiers: machine.kinds.len() as u32,
         threads_per_core: most_threads(machine),
-        machine_mw: mw(machine.base_uw + top.busy_uw + top.domain_uw + others_uw),
+        machine_mw: mw(machine.base_uw + machine.dram.idle_uw + top.busy_uw + top.domain_uw + others_uw),
         core_mw: mw(top.idle_uw.saturating_sub(low_uw)),
         domain_mw: mw(top.domain_uw.saturating_sub(low_domain_uw)),
         rise_ns: rise_ns(machine),

@@ -153,5 +153,6 @@ fn idle_state(source: Source, path: &str, file: &IdleFile) -> Result<IdleState, 
         exit_ns: micros(&file.exit_us, "exit_us")?,
         residency_ns: micros(&file.residency_us, "residency_us")?,
         power_uw,
+        holds_voltage: file.holds_voltage.unwrap_or(power_uw.is_none()),
     })
 }

@@ -42,4 +42,4 @@ pub use fit::{fit, Fit, FittedParameter, FittedRow, FittedValue};
 pub use model::*;
 pub use power::{steady_power_w, Activity, CoreState};
 pub use read::{load, read};
-pub use ships::{Governor, Placement, Ships};
+pub use ships::{EnergyPreference, Governor, Placement, Ships};

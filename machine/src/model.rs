@@ -36,6 +36,8 @@ pub struct Machine {
     pub ships: Ships,
     pub cpufreq: Cpufreq,
     pub cost: Cost,
+    /// The shortest exit from an idle or parked state, as a share of its longest. 1: each takes as long.
+    pub shortest_exit_share: f64,
     /// Deep state that a core of the low set may be put in; `None`: low cores only run at their lowest OPP.
     pub park: Option<Park>,
     pub thermal: Option<Thermal>,
@@ -111,11 +113,14 @@ pub struct Turbo {
 #[derive(Debug, Clone, PartialEq)]
 pub struct IdleState {
     pub name: String,
+    /// The longest exit.
     pub exit_ns: u64,
     /// A core that has been idle for this long is in this state.
     pub residency_ns: u64,
     /// Power of a physical core in this state; `None`: the OPP's `idle_uw` (clock on).
     pub power_uw: Option<u64>,
+    /// A core in this state needs the voltage of its OPP. One whose power is gated, or whose clock goes down as it sleeps, does not.
+    pub holds_voltage: bool,
 }
 
 /// A limit of the mean power of all cores and voltage domains together; what is longer ago than the window counts less and less.
@@ -149,6 +154,8 @@ pub struct Cpufreq {
     pub ondemand_period_ns: u64,
     /// Shortest time between two frequency updates of `schedutil`.
     pub schedutil_rate_limit_ns: u64,
+    /// Shortest and longest window over which `hwp` measures a core.
+    pub hwp_window_ns: (u64, u64),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -162,6 +169,7 @@ pub struct Cost {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Park {
+    /// The longest exit.
     pub exit_ns: u64,
     pub power_uw: u64,
     /// Power of a voltage domain while all its cores are parked; `None`: that of its operating point.

@@ -4,7 +4,7 @@
 //! P = base + DRAM idle + sum over voltage domains of domain_w(OPP of highest voltage in it)
 //!   + sum over cores of w(OPP, activity) * (V_domain / V_opp)^2
 //!
-//! In an idle state with watts of its own the core is power-gated, so its watts do not scale with the voltage.
+//! A core that sleeps without holding the voltage counts at its lowest OPP there. In an idle state with watts of its own the core is power-gated, so its watts do not scale with the voltage.
 
 use crate::{Cpu, Machine, Opp};
 
@@ -32,7 +32,12 @@ pub fn steady_power_w(machine: &Machine, cores: &[CoreState]) -> f64 {
     let first_cpu = first_cpus(machine);
     let mut highest: Vec<Option<&Opp>> = vec![None; machine.nr_voltage_domains];
     for (cpu, state) in first_cpu.iter().zip(cores) {
-        let opp = &machine.kinds[usize::from(cpu.kind)].opps[state.opp];
+        let kind = &machine.kinds[usize::from(cpu.kind)];
+        let holds = match state.activity {
+            Activity::Idle(index) => kind.idle_states[index].holds_voltage,
+            Activity::Busy(_) => true,
+        };
+        let opp = &kind.opps[if holds { state.opp } else { 0 }];
         let domain = &mut highest[usize::from(cpu.voltage_domain)];
         if domain.is_none_or(|other| (opp.mv, opp.domain_uw) > (other.mv, other.domain_uw)) {
             *domain = Some(opp);

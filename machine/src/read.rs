@@ -19,6 +19,7 @@ use crate::{
 };
 use std::collections::BTreeSet;
 use std::path::Path;
+use toml::Spanned;
 
 /// Highest power of a single figure: far above any machine, and far from overflow in µW.
 pub(crate) const MAX_W: f64 = 1e6;
@@ -109,6 +110,10 @@ pub fn read(file: &str, text: &str) -> Result<Machine, InputError> {
         },
         cpufreq: cpufreq(source, &parsed.cpufreq)?,
         cost: cost(source, &parsed.cost)?,
+        shortest_exit_share: match &parsed.shortest_exit_share {
+            Some(share) => source.number(share, "shortest_exit_share", 0.0..=1.0, "")?,
+            None => 1.0,
+        },
         park: parsed.park.as_ref().map(|p| park(source, p)).transpose()?,
         thermal: parsed.thermal.as_ref().map(|t| thermal(source, t)).transpose()?,
         notes: notes(source, &parsed.sources, &parsed.notes)?,
@@ -150,7 +155,9 @@ pub(crate) fn numbered(cpus: Vec<Cpu>, mut kinds: Vec<Kind>) -> Machine {
             transition_ns: 0,
             ondemand_period_ns: 0,
             schedutil_rate_limit_ns: 0,
+            hwp_window_ns: HWP_WINDOW_NS,
         },
+        shortest_exit_share: 1.0,
         cost: Cost {
             context_switch_ns: 0,
             migration_ns: 0,
@@ -255,7 +262,28 @@ fn cpufreq(source: Source, file: &CpufreqFile) -> Result<Cpufreq, InputError> {
         transition_ns: time(transition_us),
         ondemand_period_ns: time(ondemand_period_ms(source, file, transition_us)? * 1e3).max(1),
         schedutil_rate_limit_ns: time(source.number(rate, "cpufreq.schedutil_rate_limit_us", 0.0..=MAX_US, "µs")?),
+        hwp_window_ns: match &file.hwp_window_ms {
+            Some(range) => hwp_window_ns(source, range)?,
+            None => HWP_WINDOW_NS,
+        },
     })
+}
+
+/// 1 to 10 ms: assumed, on both sides of the 10 ms after which intel_pstate looks where the processor does not choose (intel_pstate.c).
+const HWP_WINDOW_NS: (u64, u64) = (1_000_000, 10_000_000);
+
+fn hwp_window_ns(source: Source, range: &Spanned<Vec<Number>>) -> Result<(u64, u64), InputError> {
+    const KEY: &str = "cpufreq.hwp_window_ms";
+    let [shortest, longest] = range.get_ref().as_slice() else {
+        let message = format!(
+            "{} numbers, expected two: the shortest and the longest window",
+            range.get_ref().len()
+        );
+        return Err(source.error(range.span(), KEY, message));
+    };
+    let shortest_ms = source.number(shortest, KEY, 0.1..=1e3, "ms")?;
+    let longest_ms = source.number(longest, KEY, shortest_ms..=1e3, "ms")?;
+    Ok((time(shortest_ms * 1e3), time(longest_ms * 1e3)))
 }
 
 /// period = max(1000 * transition latency, 20 ticks) unless given; not below the minimum, which is half of it unless given.

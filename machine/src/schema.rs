@@ -48,6 +48,8 @@ pub struct MachineFile {
     pub memory: Option<MemoryFile>,
     pub ships: Option<ShipsFile>,
     pub cpufreq: CpufreqFile,
+    /// The shortest exit from an idle or parked state, as a share of its `exit_us`. Absent: 1.
+    pub shortest_exit_share: Option<Number>,
     pub cost: CostFile,
     pub park: Option<ParkFile>,
     pub thermal: Option<ThermalFile>,
@@ -145,6 +147,8 @@ pub struct CpufreqFile {
     /// Absent: half of the period.
     pub ondemand_min_period_ms: Option<Number>,
     pub schedutil_rate_limit_us: Number,
+    /// Shortest and longest window of `hwp`. Absent: 1 and 10 ms.
+    pub hwp_window_ms: Option<Spanned<Vec<Number>>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -217,4 +221,5 @@ pub struct IdleFile {
     pub exit_us: Number,
     pub residency_us: Number,
     pub w: Option<Number>,
+    pub holds_voltage: Option<bool>,
 }

@@ -24,6 +24,8 @@ pub enum Placement {
     Random,
     /// Near where it ran or near its waker, as Linux's fair class does; CPUs have queues of their own.
     FairClass,
+    /// As `FairClass`, with asym packing: running tasks go to idle cores of higher rank (ITMT, preferred cores).
+    AsymPacking,
 }
 
 /// A cpufreq governor.
@@ -39,6 +41,49 @@ pub enum Governor {
     Schedutil,
     /// `schedutil`, with tasks placed where they take the least energy, on machines with several kinds of cores.
     Eas,
+    /// The processor chooses its speeds by itself (HWP, amd-pstate active), by this energy preference.
+    Hwp(EnergyPreference),
+}
+
+/// `energy_performance_preference` of cpufreq.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EnergyPreference {
+    BalancePerformance,
+    BalancePower,
+}
+
+impl EnergyPreference {
+    const ALL: [(&'static str, Self); 2] = [
+        ("balance_performance", Self::BalancePerformance),
+        ("balance_power", Self::BalancePower),
+    ];
+
+    pub fn name(self) -> &'static str {
+        Self::ALL
+            .iter()
+            .find(|(_, other)| *other == self)
+            .map_or("", |(name, _)| name)
+    }
+
+    /// What the processor adds to the speed that the busy share asks for, as a share of it. A quarter is what intel_pstate adds where the processor does not
+    /// choose by itself (get_target_pstate in intel_pstate.c); none for `balance_power` is assumed.
+    pub fn headroom(self) -> f64 {
+        match self {
+            Self::BalancePerformance => 0.25,
+            Self::BalancePower => 0.0,
+        }
+    }
+}
+
+impl FromStr for EnergyPreference {
+    type Err = String;
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.iter().find(|(known, _)| *known == name);
+        found.map(|(_, preference)| *preference).ok_or_else(|| {
+            let known = Self::ALL.map(|(known, _)| known).join(", ");
+            format!("unknown energy preference '{name}'; known: {known}")
+        })
+    }
 }
 
 /// In place of a governor in a machine file.
@@ -85,32 +130,50 @@ pub fn describe(placement: Placement, governor: Option<Governor>) -> String {
         Placement::LongestIdle => "longest-idle core",
         Placement::Random => "random idle core",
         Placement::FairClass => "fair class",
+        Placement::AsymPacking => "fair class with asym packing",
     };
     match governor {
+        Some(Governor::Hwp(preference)) => format!("{placement}, hwp with {}", preference.name()),
         Some(Governor::Eas) => "fair class with EAS, schedutil".to_string(),
         Some(governor) => format!("{placement}, {governor}"),
         None => format!("{placement}, no cpufreq"),
     }
 }
 
+impl Placement {
+    const ALL: [(&'static str, Self); 4] = [
+        ("longest-idle", Self::LongestIdle),
+        ("random", Self::Random),
+        ("fair-class", Self::FairClass),
+        ("asym-packing", Self::AsymPacking),
+    ];
+}
+
 impl FromStr for Placement {
     type Err = String;
     fn from_str(name: &str) -> Result<Self, String> {
-        match name {
-            "longest-idle" => Ok(Self::LongestIdle),
-            "random" => Ok(Self::Random),
-            "fair-class" => Ok(Self::FairClass),
-            _ => Err(format!(
-                "unknown placement '{name}'; known: longest-idle, random, fair-class"
-            )),
-        }
+        let found = Self::ALL.iter().find(|(known, _)| *known == name);
+        found.map(|(_, placement)| *placement).ok_or_else(|| {
+            let known = Self::ALL.map(|(known, _)| known).join(", ");
+            format!("unknown placement '{name}'; known: {known}")
+        })
+    }
+}
+
+impl fmt::Display for Placement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Self::ALL.iter().find(|(_, placement)| placement == self);
+        f.write_str(name.map_or("", |(name, _)| name))
     }
 }
 
 impl FromStr for Governor {
     type Err = String;
-    /// A governor without a frequency.
+    /// A governor without a frequency. `hwp@PREFERENCE`; plain `hwp` is that with `balance_performance`.
     fn from_str(name: &str) -> Result<Self, String> {
+        if let Some(preference) = name.strip_prefix("hwp@") {
+            return preference.parse().map(Self::Hwp);
+        }
         match name {
             "performance" => Ok(Self::Performance),
             "powersave" => Ok(Self::Powersave),
@@ -118,8 +181,9 @@ impl FromStr for Governor {
             "ondemand" => Ok(Self::Ondemand),
             "schedutil" => Ok(Self::Schedutil),
             "eas" => Ok(Self::Eas),
+            "hwp" => Ok(Self::Hwp(EnergyPreference::BalancePerformance)),
             _ => Err(format!(
-                "unknown governor '{name}'; known: performance, powersave, userspace, ondemand, schedutil, eas"
+                "unknown governor '{name}'; known: performance, powersave, userspace, ondemand, schedutil, eas, hwp"
             )),
         }
     }
@@ -135,6 +199,8 @@ impl fmt::Display for Governor {
             Self::Ondemand => "ondemand",
             Self::Schedutil => "schedutil",
             Self::Eas => "eas",
+            Self::Hwp(EnergyPreference::BalancePerformance) => "hwp",
+            Self::Hwp(preference) => return write!(f, "hwp@{}", preference.name()),
         })
     }
 }

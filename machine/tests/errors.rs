@@ -83,6 +83,15 @@ fn what_a_machine_ships_is_read() {
     let guest = "[ships]\nplacement = \"fair-class\"\ngovernor = \"none\"\nsource = \"s\"";
     assert_eq!(ships(guest), "fair class, no cpufreq");
     assert_eq!(ships(&guest.replace("none", "eas")), "fair class with EAS, schedutil");
+    let client = guest.replace("fair-class", "asym-packing");
+    assert_eq!(
+        ships(&client.replace("none", "hwp")),
+        "fair class with asym packing, hwp with balance_performance"
+    );
+    assert_eq!(
+        ships(&guest.replace("none", "hwp@balance_power")),
+        "fair class, hwp with balance_power"
+    );
     for name in lop_machine::builtin_names() {
         assert!(builtin_text(name).unwrap().contains("\n[ships]\n"), "{name}");
     }
@@ -153,8 +162,12 @@ period_ms = 200 | period_ms = 0 | 10 | cpufreq.ondemand_period_ms | 0, expected 
 [cost] | [memory]\nlatency_ns = 0\n[cost] | 13 | memory.latency_ns | 0, expected 0.1 to 1000000 ns
 [cost] | [memory]\nlatency_ns = nan\n[cost] | 13 | memory.latency_ns | NaN, expected 0.1
 [cost] | [memory]\nlatency_ns = 80\nbandwidth_mb_s = 0\n[cost] | 14 | memory.bandwidth_mb_s | 0, expected 1 to 1000000000 MB/s
-[cost] | [ships]\nplacement = "fair"\ngovernor = "none"\nsource = "s"\n[cost] | 13 | ships.placement | unknown placement 'fair'; known: longest-idle, random, fair-class
-[cost] | [ships]\nplacement = "fair-class"\ngovernor = "hwp"\nsource = "s"\n[cost] | 14 | ships.governor | unknown governor 'hwp'; known: performance
+[cost] | [ships]\nplacement = "fair"\ngovernor = "none"\nsource = "s"\n[cost] | 13 | ships.placement | unknown placement 'fair'; known: longest-idle, random, fair-class, asym-packing
+[cost] | [ships]\nplacement = "fair-class"\ngovernor = "epp"\nsource = "s"\n[cost] | 14 | ships.governor | unknown governor 'epp'; known: performance
+[cost] | [ships]\nplacement = "fair-class"\ngovernor = "hwp@fast"\nsource = "s"\n[cost] | 14 | ships.governor | unknown energy preference 'fast'; known: balance_performance, balance_power
+base_w = 10 | shortest_exit_share = 1.5\nbase_w = 10 | 7 | shortest_exit_share | 1.5, expected 0
+transition_us = 100 | transition_us = 100\nhwp_window_ms = [5] | 10 | cpufreq.hwp_window_ms | 1 numbers, expected two
+transition_us = 100 | transition_us = 100\nhwp_window_ms = [5, 4] | 10 | cpufreq.hwp_window_ms | 4, expected 5
 [cost] | [ships]\nplacement = "fair-class"\ngovernor = "none"\nsource = ""\n[cost] | 15 | ships.source | 0 characters, expected 1 to 200
 [cost] | [memory]\nbandwidth_mb_s = 3000\n[cost] | 12 | memory | missing field `latency_ns`
 [cost] | [memory]\nlatency_ns = 80\nbandwidth_gb_s = 3\n[cost] | 14 | memory.bandwidth_gb_s | unknown field `bandwidth_gb_s`

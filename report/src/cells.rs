@@ -165,6 +165,6 @@ pub(crate) fn legend(report: &Report) -> Option<String> {
     ))
 }
 
-fn first_policy(report: &Report) -> &str {
+pub(crate) fn first_policy(report: &Report) -> &str {
     report.results.first().map_or("the first", |result| &result.policy)
 }

@@ -17,6 +17,7 @@ mod labels;
 pub mod model;
 mod number;
 mod page;
+mod pareto;
 mod perfetto;
 pub mod published;
 mod rows;

@@ -9,6 +9,7 @@ use crate::grid::{is_of_fleet, results_grid, OVER_BOUND, RELATIVE};
 use crate::labels::labelled;
 use crate::model::{Replayed, Report, RunResult};
 use crate::page::{Page, Room};
+use crate::pareto::{self, pareto_grid};
 use crate::published::published_text;
 use crate::rows::merged;
 use crate::sweep::{points, single_numeric};
@@ -44,6 +45,12 @@ pub fn table(report: &Report, room: Room) -> String {
         return page.end();
     }
     if let Some(cells) = cells {
+        if let Some(pareto) = pareto_grid(report) {
+            page.blank();
+            page.table(&pareto);
+            page.blank();
+            page.prose(pareto::LEGEND);
+        }
         page.blank();
         page.table(&cells);
         page.blank();

@@ -73,6 +73,14 @@ two-policies: machine board, workload bursts, seed 7, 1 run, energy: modelled
 highlow: lowest EDP or within 2 % of it, and no more than 1 % slower than linux:performance, in 1 of 3 cells; slower by more than 1 % in 1.
 Worked by hand.
 
+machine  cells  free  dearer  later                    time                  energy    least energy in time
+                                     over linux:performance  over linux:performance  over linux:performance
+-------  -----  ----  ------  -----  ----------------------  ----------------------  ----------------------
+slow         1     0       0      1                   1.100                   0.880                   1.000
+all          1     0       0      1                   1.100                   0.880                   1.000
+
+Free: not later (time or mean response within 1 %, 99th percentile of responses within 5 %) and not dearer (energy within 1 %). Dearer and later may both be true of a cell. Times and energies are geometric means; least energy in time is that of any policy that is not later.
+
 machine  lowest EDP  highlow EDP            highlow time          highlow energy        highlow response       highlow energy  rules that cost most    EDP without
                      over lowest  over linux:performance  over linux:performance  over linux:performance  over lowest in time                          over lowest
 -------  ----------  -----------  ----------------------  ----------------------  ----------------------  -------------------  ----------------------  -----------

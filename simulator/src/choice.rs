@@ -258,6 +258,7 @@ pub fn policy_names() -> Vec<&'static str> {
         "linux:ondemand",
         "linux:schedutil",
         "linux:eas",
+        "linux:hwp",
     ];
     linux
         .into_iter()
@@ -338,7 +339,10 @@ impl PolicyChoice {
     pub(crate) fn is_fair_class(&self, machine: &Machine, placement: Option<Placement>) -> bool {
         match self.governor_on(machine) {
             Some(Governor::Eas) => true,
-            Some(_) => placement.unwrap_or(machine.ships.placement) == Placement::FairClass,
+            Some(_) => {
+                let placement = placement.unwrap_or(machine.ships.placement);
+                matches!(placement, Placement::FairClass | Placement::AsymPacking)
+            }
             None => false,
         }
     }

@@ -5,7 +5,7 @@
 //! P = base + sum over voltage domains P_domain(V) + sum over cores P(kind, OPP, state) * (V / V_opp)^2 + DRAM
 //! ```
 //!
-//! V is the highest OPP voltage of the domain's cores. Cores of a domain with the same (kind, OPP, state) share a cell, which holds its power and
+//! V is the highest OPP voltage of the domain's cores; a core that sleeps without holding it counts at its lowest OPP. Cores of a domain with the same (kind, OPP, state) share a cell, which holds its power and
 //! the energy that a core would have drawn in it since time 0. A core stores the cell's energy at the time when it entered. So a change of a core or of a
 //! domain's voltage costs the same for any number of cores.
 
@@ -39,8 +39,8 @@ struct Cell {
 #[derive(Debug, Clone)]
 struct Domain {
     cells: Vec<Cell>,
-    /// Cores at each (kind, OPP), as `Layout::opp_index` numbers them.
-    opp_cores: Vec<u32>,
+    /// Cores that hold the voltage of each (kind, OPP), as `Layout::opp_index` numbers them.
+    holders: Vec<u32>,
     /// Cores that are not parked. `off_uw`: the domain's power while all are parked, if it can be switched off.
     awake: u32,
     off_uw: Option<u64>,
@@ -54,7 +54,8 @@ struct Domain {
 struct CorePower {
     domain: usize,
     kind: usize,
-    opp: usize,
+    /// The OPP whose voltage it holds.
+    holds: usize,
     cell: usize,
     parked: bool,
     entered_at_fj: u128,
@@ -71,6 +72,8 @@ struct Layout {
     levels: Vec<(u64, u64)>,
     /// OPP indices by voltage, then by domain power, highest first.
     by_voltage: Vec<usize>,
+    /// By kind and idle state: whether a core holds the voltage of its OPP.
+    idle_holds: Vec<Vec<bool>>,
 }
 
 #[derive(Debug, Clone)]
@@ -106,6 +109,7 @@ impl Layout {
             nr_cells: 0,
             levels: vec![],
             by_voltage: vec![],
+            idle_holds: vec![],
         };
         for kind in &machine.kinds {
             let states = kind.idle_states.len() + 1 + threads;
@@ -113,6 +117,9 @@ impl Layout {
                 .kinds
                 .push((layout.nr_cells, layout.levels.len(), states, kind.idle_states.len()));
             layout.nr_cells += states * kind.opps.len();
+            layout
+                .idle_holds
+                .push(kind.idle_states.iter().map(|state| state.holds_voltage).collect());
             layout
                 .levels
                 .extend(kind.opps.iter().map(|opp| (u64::from(opp.mv), opp.domain_uw)));
@@ -130,6 +137,19 @@ impl Layout {
             CoreState::Busy(n) => idle_states + n,
         };
         first + opp * states + state
+    }
+    /// The OPP whose voltage a core needs.
+    fn holds(&self, kind: usize, opp: usize, state: CoreState) -> usize {
+        let holds = match state {
+            CoreState::Idle(n) => self.idle_holds[kind][n],
+            CoreState::Parked => false,
+            CoreState::Busy(_) => true,
+        };
+        if holds {
+            opp
+        } else {
+            0
+        }
     }
     fn opp_index(&self, kind: usize, opp: usize) -> usize {
         self.kinds[kind].1 + opp
@@ -192,7 +212,7 @@ impl Domain {
     }
     /// The domain's voltage is the highest that any of its cores needs. Returns how much more the domain and its cores draw now, in microwatts.
     fn settle_voltage(&mut self, layout: &Layout, now_ns: u64) -> i64 {
-        let Some(&top) = layout.by_voltage.iter().find(|&&index| self.opp_cores[index] != 0) else {
+        let Some(&top) = layout.by_voltage.iter().find(|&&index| self.holders[index] != 0) else {
             return 0;
         };
         let (mv, on_uw) = layout.levels[top];
@@ -223,7 +243,7 @@ impl PowerModel {
         let cells = cells_of(machine, &layout);
         let domain = Domain {
             cells,
-            opp_cores: vec![0; layout.levels.len()],
+            holders: vec![0; layout.levels.len()],
             awake: 0,
             off_uw: machine.park.and_then(|park| park.domain_uw),
             mv: 0,
@@ -238,13 +258,13 @@ impl PowerModel {
             let core = &mut cores[usize::from(cpu.core)];
             if core.is_none() {
                 let cell = layout.cell(kind, 0, CoreState::Idle(0));
-                domains[domain].opp_cores[layout.opp_index(kind, 0)] += 1;
+                domains[domain].holders[layout.opp_index(kind, 0)] += 1;
                 domains[domain].cells[cell].cores += 1;
                 domains[domain].awake += 1;
                 *core = Some(CorePower {
                     domain,
                     kind,
-                    opp: 0,
+                    holds: 0,
                     cell,
                     parked: false,
                     entered_at_fj: 0,
@@ -289,10 +309,11 @@ impl PowerModel {
             domain.awake = if parked { domain.awake - 1 } else { domain.awake + 1 };
             more_uw += domain.settle_voltage(&self.layout, now_ns);
         }
-        if opp != about.opp {
-            domain.opp_cores[self.layout.opp_index(about.kind, about.opp)] -= 1;
-            domain.opp_cores[self.layout.opp_index(about.kind, opp)] += 1;
-            about.opp = opp;
+        let holds = self.layout.holds(about.kind, opp, state);
+        if holds != about.holds {
+            domain.holders[self.layout.opp_index(about.kind, about.holds)] -= 1;
+            domain.holders[self.layout.opp_index(about.kind, holds)] += 1;
+            about.holds = holds;
             more_uw += domain.settle_voltage(&self.layout, now_ns);
         }
         self.total_uw = (self.total_uw as i64 + more_uw) as u64;

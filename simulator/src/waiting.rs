@@ -75,6 +75,12 @@ impl WaitingTasks {
             }
         }
     }
+    /// All tasks with their virtual times, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
+        let restricted = self.restricted.iter().flat_map(|restricted| &restricted.groups);
+        let all = restricted.chain([&self.anywhere]).flatten();
+        all.map(|Reverse((key, task))| ((key >> 64) as u64, *task))
+    }
     /// Virtual time of the first task in the queue.
     pub fn first_ns(&self) -> Option<u64> {
         let restricted = self.restricted.iter().flat_map(|restricted| &restricted.groups);

@@ -132,6 +132,59 @@ fn schedutil_runs_a_shared_core_at_full_speed() {
     );
 }
 
+/// Windows of 10 ms; speeds 800, 1600, 2400 MHz; target = 1.25 * busy * 2400, or half of the way down from the last target. Work of 2.5 ms in each period:
+///
+///     period  MHz   busy   target                           next
+///        1    800   .75    2250                             2400
+///        2   2400   .25     750, from 2250 on: 1500         1600
+///        3   1600   .375   1125, from 1500 on: 1312.5       1600
+///        ...                1125                            1600
+///
+/// Without points between them it would settle at 2400 * sqrt(1.25 / 4) = 1342 MHz. `balance_power` adds no headroom, and work of 2 ms settles at
+/// 2400 * sqrt(.2) = 1073: 1440 and 720 MHz as targets of the busy shares at 800 and 1600.
+#[test]
+fn hwp_follows_the_busy_share_of_its_windows() {
+    let mut machine = three_speeds([800, 1600, 2400]);
+    machine.cpufreq.hwp_window_ns = (10 * MS, 10 * MS);
+    let outcome = run_traced(&machine, &work_per_period(&[2500; 40]), "linux:hwp");
+    assert_eq!(speeds(&outcome), [(0, 800), (10_000, 2400), (20_000, 1600)]);
+    let saving = run_traced(&machine, &work_per_period(&[2000; 6]), "linux:hwp@balance_power");
+    assert_eq!(
+        speeds(&saving),
+        [(0, 800), (10_000, 1600), (50_000, 800), (60_000, 1600)],
+        "targets of 1440, 1080, 900, 810, 765 and 1440"
+    );
+}
+
+/// A burst rises at the end of its first window, 5 ms; after it the target halves with each: 2400, 1200, 600.
+#[test]
+fn a_burst_rises_within_a_window_of_hwp() {
+    let machine = three_speeds([800, 1600, 2400]);
+    let steps = vec![run_ms(10), sleep_ms(50), run_ms(1)];
+    let outcome = run_traced(&machine, &tasks_of(1, steps), "linux:hwp");
+    // 5 ms at a third of the speed, the rest at the full one: until 13.33 ms.
+    assert_eq!(outcome.counters.frequency_transitions, 3);
+    assert_eq!(
+        speeds(&outcome),
+        [(0, 800), (5_000, 2400), (20_000, 1600), (25_000, 800)]
+    );
+    let drawn = |seed| {
+        let mut machine = three_speeds([800, 1600, 2400]);
+        machine.cpufreq.hwp_window_ns = (MS, 10 * MS);
+        run_seed(&machine, &tasks_of(1, vec![run_ms(30)]), "linux:hwp", seed).time_ns
+    };
+    // A window of w costs two thirds of w.
+    let times: Vec<u64> = (1..20).map(drawn).collect();
+    assert!(
+        times
+            .iter()
+            .all(|&ns| 30 * MS + 2 * MS / 3 <= ns && ns <= 30 * MS + 20 * MS / 3),
+        "{times:?}"
+    );
+    assert!(times.iter().any(|&ns| ns != times[0]));
+    assert_eq!(drawn(1), times[0]);
+}
+
 #[test]
 fn fixed_governors_never_change_speed() {
     let machine = three_speeds([800, 1600, 2400]);

@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use lop_machine::{steady_power_w, Activity, CoreState, Machine, Thermal};
 use lop_simulator::workload::{Amount, Program, Step, Workload};
-use lop_simulator::Outcome;
+use lop_simulator::{Outcome, TraceEvent};
 
 /// Sums over cores and domains are the CPU energy, with base and DRAM the system's; shares of time sum to 1.
 #[track_caller]
@@ -75,6 +75,49 @@ fn idle_states_draw_their_own_watts_from_their_residency_on() {
         (0.040 + 102e-6) * 8.0 + 0.010 * 2.0 + 0.050 * 0.125,
     );
     sums_hold(&machine, &outcome);
+}
+
+/// Exits of 100 us at most and of 40 at least, drawn from the seed, also those of parked cores.
+#[test]
+fn an_exit_takes_from_its_shortest_to_its_longest() {
+    let mut kind = two_speeds();
+    kind.idle_states = vec![idle("C6", 100_000, 0, Some(0.125))];
+    let mut machine = machine_of(kind, 1, 1);
+    machine.shortest_exit_share = 0.4;
+    let steps = (0..200).flat_map(|_| [run_ms(1), sleep_ms(1)]);
+    let workload = tasks_of(1, steps.collect());
+    let exits = |machine: &Machine| -> Vec<u64> {
+        let outcome = run_traced(machine, &workload, PERFORMANCE);
+        let exit = |event: &TraceEvent| match *event {
+            TraceEvent::Start { exit_ns, .. } => Some(exit_ns),
+            _ => None,
+        };
+        outcome.trace.iter().filter_map(exit).collect()
+    };
+    let drawn = exits(&machine);
+    assert_eq!((drawn.len(), &drawn), (201, &exits(&machine)));
+    assert!(drawn.iter().all(|ns| (40_000..=100_000).contains(ns)), "{drawn:?}");
+    let (least, most) = (drawn.iter().min().unwrap(), drawn.iter().max().unwrap());
+    assert!(*least < 45_000 && *most > 95_000, "{least} to {most}");
+    machine.shortest_exit_share = 1.0;
+    assert!(exits(&machine).iter().all(|&ns| ns == 100_000));
+}
+
+/// One voltage plane, all cores at 2000 MHz. A core whose power is gated counts at its lowest point, 0.5 W of the plane; one whose clock is on holds 4 W up.
+#[test]
+fn a_core_that_sleeps_deeply_has_no_vote_for_the_voltage() {
+    let mut kind = kind(1.0, vec![opp(1000, 800, 1.0, 2.0, 0.5), opp(2000, 1200, 2.0, 8.0, 4.0)]);
+    kind.idle_states = vec![idle("C1", 0, 0, None), idle("C6", 0, 10 * MS, Some(0.125))];
+    let mut machine = one_voltage(machine_of(kind, 2, 1));
+    let workload = tasks_of(1, vec![run_ms(10), sleep_ms(90), run_ms(10)]);
+    let plane_j = |machine: &Machine| run(machine, &workload, PERFORMANCE).counters.voltage_domain_energy_j[0];
+    // Busy for 20 ms. The first core holds it for 10 ms more; the second is idle from 0 on, and woken at 100 ms after it.
+    exactly(plane_j(&machine), (0.020 + 0.010) * 4.0 + 0.080 * 0.5);
+    machine.kinds[0].idle_states[0].holds_voltage = false;
+    exactly(plane_j(&machine), 0.020 * 4.0 + 0.090 * 0.5);
+    machine.kinds[0].idle_states.pop();
+    machine.kinds[0].idle_states[0].holds_voltage = true;
+    exactly(plane_j(&machine), 0.110 * 4.0);
 }
 
 /// One voltage plane: the idle core at 1000 MHz and 800 mV is held at 1200 mV, so it draws (1200/800)^2 of its idle watts.

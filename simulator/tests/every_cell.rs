@@ -63,13 +63,16 @@ fn named(cells: impl Iterator<Item = &'static Cell>) -> Vec<String> {
 
 /// See docs/experiments.md for the causes of the exceptions.
 #[test]
-fn where_cores_differ_auto_is_behind_what_ships_in_time_in_two_cells() {
+fn where_cores_differ_auto_is_behind_what_ships_in_time_in_five_cells() {
     let asymmetric: Vec<&Cell> = cells().iter().filter(|cell| is_asymmetric(cell)).collect();
     assert_eq!(asymmetric.len(), 4 * 26 + 4 * 27);
     let most = [
         ("opteron-8350-x4, every other core at 1000 MHz", 1.0),
         ("opteron-16", 1.0),
+        ("desktop-hybrid", 1.0),
+        ("desktop-two-chiplets", 1.0),
         ("phone-three-kinds", 1.0),
+        ("phone-2024", 1.0),
     ];
     for (machine, most) in most {
         for cell in asymmetric.iter().filter(|cell| label(cell, "machine") == machine) {
@@ -78,8 +81,11 @@ fn where_cores_differ_auto_is_behind_what_ships_in_time_in_two_cells() {
     }
     let behind = asymmetric.into_iter().filter(|cell| cell.time > NEARLY_AS_FAST);
     let expected = [
+        "laptop-hybrid: coupled",
+        "laptop-hybrid: one-and-many",
+        "laptop-hybrid: parallel-for",
         "laptop-hybrid: parsec-like-frames",
-        "laptop-three-kinds: parsec-like-frames",
+        "laptop-three-kinds: parallel-for",
     ];
     assert_eq!(named(behind), expected);
 }
@@ -137,12 +143,12 @@ fn the_cells_near_the_lowest_edp_are_as_many_as_docs_say() {
     let (sources, rest): (Vec<&Cell>, Vec<&Cell>) = cells().iter().partition(|cell| of_sources(cell));
     assert_eq!((sources.len(), rest.len()), (11 * 21 + 6 + 4 * 9, 287), "cells");
     let near = |cells: &[&Cell]| cells.iter().filter(|cell| !cell.is_behind()).count();
-    assert_eq!((near(&sources), near(&rest)), (252, 192));
+    assert_eq!((near(&sources), near(&rest)), (252, 198));
 }
 
 /// Energy at equal lateness.
 #[test]
-fn in_120_of_140_cells_of_the_clock_nobody_as_early_takes_less_energy() {
+fn in_127_of_140_cells_of_the_clock_nobody_as_early_takes_less_energy() {
     let energies: Vec<f64> = cells().iter().filter_map(|cell| cell.energy).collect();
     assert_eq!(energies.len(), 140);
     assert!(
@@ -151,7 +157,7 @@ fn in_120_of_140_cells_of_the_clock_nobody_as_early_takes_less_energy() {
     );
     assert_eq!(
         energies.iter().filter(|energy| **energy <= NEARLY_LOWEST_EDP).count(),
-        120
+        127
     );
 }
 

@@ -10,9 +10,13 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 
 fn fair_class(machine: &Machine, workload: &Workload, name: &str) -> Outcome {
+    placed(Placement::FairClass, machine, workload, name)
+}
+
+fn placed(placement: Placement, machine: &Machine, workload: &Workload, name: &str) -> Outcome {
     let options = RunOptions {
         seed: 1,
-        placement: Some(Placement::FairClass),
+        placement: Some(placement),
         trace_limit: usize::MAX,
         ..RunOptions::default()
     };
@@ -187,7 +191,7 @@ fn locks_barriers_and_exits_draw_nobody_near() {
 }
 
 /// A task wakes while its last CPU, 0, is busy and CPU 3 idle. If the others began at 300 ms, it is found. If they are busy since the beginning, more than
-/// 85 % of the domain was in use when it was balanced last, so nobody looks for an idle CPU, and the task shares CPU 0.
+/// 85 % of the domain was in use when it was balanced last, so no idle CPU is looked for, and the task queues at CPU 0.
 #[test]
 fn in_a_busy_domain_no_idle_cpu_is_searched_for() {
     for (from_ms, woken_on) in [(300, 3), (1, 0)] {
@@ -196,8 +200,13 @@ fn in_a_busy_domain_no_idle_cpu_is_searched_for() {
             busy(&mut workload, cpu, from_ms, 400);
         }
         busy(&mut workload, 3, 1, 302 - 1);
-        let starts = starts_of(&fair_class(&machine(4), &workload, PERFORMANCE), 0);
-        assert_eq!(starts, [(0, 0), (305, woken_on)]);
+        let outcome = fair_class(&machine(4), &workload, PERFORMANCE);
+        let woken = |event: &TraceEvent| match *event {
+            TraceEvent::Wakeup { at_ns, task: 0, cpu } => Some((at_ns / MS, cpu)),
+            _ => None,
+        };
+        let last = outcome.trace.iter().filter_map(woken).last();
+        assert_eq!(last, Some((305, woken_on)));
     }
 }
 
@@ -395,7 +404,7 @@ fn eas_rests_while_a_cpu_is_over_utilised() {
     assert!(starts_of(&outcome, 0).iter().all(|&(_, cpu)| cpu == 0));
 }
 
-/// As in the kernel, which has EAS off there.
+/// As in the kernel, which has EAS off there, and with SMT.
 #[test]
 fn on_equal_cores_eas_is_schedutil_and_says_so() {
     let workload = tasks_of(3, again(5, [run_ms(3), sleep_ms(5)]));
@@ -404,7 +413,7 @@ fn on_equal_cores_eas_is_schedutil_and_says_so() {
         run_traced(&machine, &workload, "linux:eas"),
         fair_class(&machine, &workload, SCHEDUTIL)
     );
-    for (id, notes) in [("recorded-build", 1), ("hybrid-laptop", 0)] {
+    for (id, notes) in [("recorded-build", 1), ("hybrid-laptop", 1)] {
         let study = study(id, |experiment| {
             experiment.policies = vec![policy("linux:eas")];
             experiment.runs = 1;
@@ -439,4 +448,90 @@ proptest! {
             prop_assert!(governor != PERFORMANCE || total == work_ns);
         }
     }
+}
+
+/// Slices of 4 ms. At 4 ms the second task begins at 0 beside a virtual time of 4 ms; after 1 ms it sleeps at 1 beside 4, 1.5 ms behind their average. At 15 ms the
+/// first one is at 14: it comes to 14 - 1.5 * 2 = 11, the average is 12.5, and the first one is ahead of it.
+#[test]
+fn a_task_that_is_behind_preempts_when_it_wakes() {
+    let mut workload = workload_of(vec![
+        program("first", vec![run_ms(40)]),
+        program("second", vec![run_ms(1), sleep_ms(10), run_ms(1)]),
+    ]);
+    let outcome = fair_class(&machine(1), &workload, PERFORMANCE);
+    assert_eq!(starts_of(&outcome, 1), [(4, 0), (15, 0)]);
+    // One that ran alone for 3 ms, and then slept, owes nothing and is owed nothing: the slice from 7 to 11 ms ends first.
+    workload.programs[1].steps = vec![run_ms(3), sleep_ms(5), run_ms(1)];
+    workload.starts[0].at = Amount::Fixed(3 * MS);
+    let outcome = fair_class(&machine(1), &workload, PERFORMANCE);
+    assert_eq!(starts_of(&outcome, 0), [(0, 0), (11, 0)]);
+}
+
+/// A big core of two threads, CPUs 0 and 1, and a little one, CPU 2.
+fn big_with_threads_and_little() -> Machine {
+    let mut machine = machine_of(two_speeds(), 2, 2);
+    add_kind(&mut machine, kind(0.5, vec![opp(1000, 1000, 0.1, 0.5, 0.0)]));
+    machine.cpus.pop();
+    machine.cpus[2].kind = 1;
+    machine
+}
+
+/// A task that begins at 1 ms, whatever else there is.
+fn late() -> Workload {
+    let mut workload = workload_of(vec![program("late", vec![run_ms(30)])]);
+    workload.starts[0].at = Amount::Fixed(MS);
+    workload
+}
+
+/// It begins on the little core, as the big one is busy until 10 ms, and is there for life but for asym packing: at the tick at 12 ms the big one ranks higher.
+#[test]
+fn asym_packing_lifts_a_running_task_to_a_core_of_higher_rank() {
+    let mut workload = late();
+    busy(&mut workload, 0, 0, 10);
+    let of = |placement| {
+        let outcome = placed(placement, &big_with_threads_and_little(), &workload, PERFORMANCE);
+        starts_of(
+            &outcome,
+            outcome
+                .task_names
+                .iter()
+                .position(|name| name.starts_with("late"))
+                .unwrap() as u32,
+        )
+    };
+    assert_eq!(of(Placement::FairClass), [(1, 2)]);
+    assert_eq!(of(Placement::AsymPacking), [(1, 2), (12, 0)]);
+}
+
+/// Performance cores, then efficiency cores, then siblings: beside a busy sibling, and with the little core busy until 10 ms, it goes there at the next tick. The
+/// 50 ms on CPU 0, half as fast for 11 ms, take until 55.5 ms; then the big core is idle.
+#[test]
+fn asym_packing_prefers_a_slow_core_to_a_sibling() {
+    let mut workload = late();
+    busy(&mut workload, 0, 0, 50);
+    busy(&mut workload, 2, 0, 5);
+    let of = |placement| {
+        let outcome = placed(placement, &big_with_threads_and_little(), &workload, PERFORMANCE);
+        starts_of(
+            &outcome,
+            outcome
+                .task_names
+                .iter()
+                .position(|name| name.starts_with("late"))
+                .unwrap() as u32,
+        )
+    };
+    assert_eq!(of(Placement::FairClass), [(1, 1)]);
+    assert_eq!(of(Placement::AsymPacking), [(1, 1), (12, 2), (56, 0)]);
+}
+
+/// With SMT the kernel has neither capacities nor energy-aware scheduling.
+#[test]
+fn with_smt_eas_is_schedutil() {
+    let mut workload = late();
+    busy(&mut workload, 0, 0, 10);
+    let of = |name| fair_class(&big_with_threads_and_little(), &workload, name);
+    let (eas, schedutil) = (of("linux:eas"), of(SCHEDUTIL));
+    assert_eq!(eas.trace, schedutil.trace);
+    assert_eq!(eas.system_energy_j, schedutil.system_energy_j);
 }

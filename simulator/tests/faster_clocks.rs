@@ -39,6 +39,7 @@ fn work_conserving() -> impl Iterator<Item = &'static str> {
         ONDEMAND,
         SCHEDUTIL,
         "linux:eas",
+        "linux:hwp",
         "simple-sets",
         "reserved-core",
     ];

@@ -49,7 +49,7 @@ fn after_help() -> String {
 Policies:
 {table}  Baselines: linux, what the machine's file says that it ships ([ships]), and its
   placement under linux:performance, linux:powersave, linux:userspace[@MHZ],
-  linux:ondemand, linux:schedutil, linux:eas; pack, scatter, random.
+  linux:ondemand, linux:schedutil, linux:eas, linux:hwp; pack, scatter, random.
   Of a fleet (a file with a table [fleet], such as 'fleet'): {of_fleets}.
 Except for the baselines, policies run the same code as in the kernel, on a model of
 a machine. Results are relative to the first policy. All energies are modelled."

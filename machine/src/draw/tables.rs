@@ -69,7 +69,8 @@ fn idle_state(state: &IdleState) -> String {
     let micros = |ns: u64| ns as f64 / 1e3;
     let power = match state.power_uw {
         Some(uw) => format!("{} W", uw as f64 / 1e6),
-        None => "idle W of the operating point".to_string(),
+        None if state.holds_voltage => "idle W of the operating point".to_string(),
+        None => "idle W of the operating point, whose voltage it does not hold".to_string(),
     };
     format!(
         "{} after {} us, exit {} us, {power}",

@@ -8,6 +8,7 @@ use super::residency::{Shares, Snapshot};
 use super::world::World;
 use super::{Meter, MeterError, MeterKind, Source};
 use crate::{Kind, Machine, Opp};
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -247,70 +248,118 @@ fn idle_state(kind: &Kind, residency_us: u64) -> usize {
 ///
 /// For a core whose threads have busy shares b1, b2, ...: any = 1 - (1 - b1)(1 - b2)..., further = b1 + b2 + ... - any, assuming that they
 /// are independent. P_core = sum over OPPs of share * [any * (idle_w + above) + further * smt_power * above] * (V_domain / V_opp)^2
-/// + (1 - any) * P_idle, above = busy_w - idle_w. V_domain is the highest mean voltage of a core in the domain.
+/// + (1 - any) * P_idle, above = busy_w - idle_w. V_domain is the highest mean voltage of a core that holds it, which each core does while it is busy or in
+/// an idle state that does; cores are taken as independent in that, too.
 pub fn power_w(machine: &Machine, loads: &[Load]) -> f64 {
-    let mut cores: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
+    let mut cpus: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
     for (i, cpu) in machine.cpus.iter().enumerate() {
-        cores.entry(cpu.core).or_default().push(i);
+        cpus.entry(cpu.core).or_default().push(i);
     }
-    let mean = |i: usize, of: fn(&Opp) -> f64| {
-        let kind = &machine.kinds[usize::from(machine.cpus[i].kind)];
-        loads[i]
-            .opps
-            .iter()
-            .map(|(opp, share)| of(&kind.opps[*opp]) * share)
-            .sum::<f64>()
-    };
-    let mut domains: Vec<(f64, f64)> = vec![(0.0, 0.0); machine.nr_voltage_domains];
-    for (i, cpu) in machine.cpus.iter().enumerate() {
-        let of_cpu = (mean(i, |opp| f64::from(opp.mv)), mean(i, |opp| opp.domain_uw as f64));
-        let domain = &mut domains[usize::from(cpu.voltage_domain)];
-        if of_cpu > *domain {
-            *domain = of_cpu;
-        }
+    let mut domains: Vec<Vec<Core>> = vec![Vec::new(); machine.nr_voltage_domains];
+    for cpus in cpus.values() {
+        let core = Core::of(machine, loads, cpus);
+        domains[usize::from(machine.cpus[cpus[0]].voltage_domain)].push(core);
     }
-    let shared: f64 = domains.iter().map(|(_, uw)| uw).sum();
-    let cores = cores.values().map(|cpus| {
-        let domain = usize::from(machine.cpus[cpus[0]].voltage_domain);
-        core_uw(machine, loads, cpus, domains[domain].0)
-    });
-    (machine.base_uw as f64 + machine.dram.idle_uw as f64 + shared + cores.sum::<f64>()) / 1e6
+    let domains = domains.iter_mut().map(|cores| domain_uw(loads, cores));
+    (machine.base_uw as f64 + machine.dram.idle_uw as f64 + domains.sum::<f64>()) / 1e6
 }
 
-fn core_uw(machine: &Machine, loads: &[Load], cpus: &[usize], domain_mv: f64) -> f64 {
-    let kind = &machine.kinds[usize::from(machine.cpus[cpus[0]].kind)];
-    let busy = || cpus.iter().map(|&i| loads[i].busy.clamp(0.0, 1.0));
-    let any = 1.0 - busy().map(|b| 1.0 - b).product::<f64>();
-    let further = busy().sum::<f64>() - any;
-    // Siblings share a clock, so the busiest one tells the frequency; if equal, the faster one. A core sleeps as deeply as its lightest sleeper.
-    let index = |shares: &[(usize, f64)]| shares.iter().map(|(i, share)| *i as f64 * share).sum::<f64>();
-    let (speed, depth) = (|i: usize| index(&loads[i].opps), |i: usize| index(&loads[i].idle));
-    let by_use = |a: &usize, b: &usize| {
-        loads[*a]
-            .busy
-            .total_cmp(&loads[*b].busy)
-            .then(speed(*a).total_cmp(&speed(*b)))
-    };
-    let tells = cpus.iter().copied().max_by(by_use).unwrap_or(cpus[0]);
-    let shallowest = cpus
-        .iter()
-        .copied()
-        .min_by(|&a, &b| depth(a).total_cmp(&depth(b)))
-        .unwrap_or(cpus[0]);
-    let at = |opp: &Opp| {
-        let scale = (domain_mv / f64::from(opp.mv)).max(1.0).powi(2);
-        let (idle, above) = (opp.idle_uw as f64, (opp.busy_uw - opp.idle_uw) as f64);
-        let sleeps = loads[shallowest]
-            .idle
+/// A core, and how it counts in its voltage domain.
+#[derive(Clone)]
+struct Core<'a> {
+    kind: &'a Kind,
+    cpus: &'a [usize],
+    any: f64,
+    further: f64,
+    /// The CPU whose idle states are the core's, which sleeps as deeply as its lightest sleeper.
+    shallowest: usize,
+    /// Means over its time at each OPP of its fastest CPU: mV, and power of the domain.
+    wants: (f64, f64),
+    /// The share of time in which it holds that voltage.
+    holds: f64,
+}
+
+impl<'a> Core<'a> {
+    fn of(machine: &'a Machine, loads: &[Load], cpus: &'a [usize]) -> Self {
+        let kind = &machine.kinds[usize::from(machine.cpus[cpus[0]].kind)];
+        let busy = || cpus.iter().map(|&i| loads[i].busy.clamp(0.0, 1.0));
+        let any = 1.0 - busy().map(|b| 1.0 - b).product::<f64>();
+        let depth = |i: usize| index(&loads[i].idle);
+        let shallowest = cpus.iter().copied().min_by(|&a, &b| depth(a).total_cmp(&depth(b)));
+        let shallowest = shallowest.unwrap_or(cpus[0]);
+        let mean = |i: usize, of: fn(&Opp) -> f64| {
+            let parts = loads[i].opps.iter().map(|(opp, share)| of(&kind.opps[*opp]) * share);
+            parts.sum::<f64>()
+        };
+        let wants = |&i: &usize| (mean(i, |opp| f64::from(opp.mv)), mean(i, |opp| opp.domain_uw as f64));
+        let idle_holds = loads[shallowest].idle.iter();
+        let idle_holds =
+            idle_holds.map(|(state, share)| share * f64::from(u8::from(kind.idle_states[*state].holds_voltage)));
+        Self {
+            kind,
+            cpus,
+            any,
+            further: busy().sum::<f64>() - any,
+            shallowest,
+            wants: cpus.iter().map(wants).max_by(highest).unwrap_or_default(),
+            holds: any + (1.0 - any) * idle_holds.sum::<f64>(),
+        }
+    }
+
+    fn uw(&self, loads: &[Load], domain_mv: f64) -> f64 {
+        // Siblings share a clock, so the busiest one tells the frequency; if equal, the faster one.
+        let by_use = |a: &usize, b: &usize| {
+            let (a, b) = (&loads[*a], &loads[*b]);
+            a.busy
+                .total_cmp(&b.busy)
+                .then(index(&a.opps).total_cmp(&index(&b.opps)))
+        };
+        let tells = self.cpus.iter().copied().max_by(by_use).unwrap_or(self.cpus[0]);
+        let at = |opp: &Opp| {
+            let scale = (domain_mv / f64::from(opp.mv)).max(1.0).powi(2);
+            let (idle, above) = (opp.idle_uw as f64, (opp.busy_uw - opp.idle_uw) as f64);
+            let sleeps = loads[self.shallowest].idle.iter().map(|(state, share)| {
+                let gated_uw = self.kind.idle_states[*state].power_uw;
+                share * gated_uw.map_or(idle * scale, |uw| uw as f64)
+            });
+            (self.any * (idle + above) + self.further * self.kind.smt_power * above) * scale
+                + (1.0 - self.any) * sleeps.sum::<f64>()
+        };
+        let parts = loads[tells]
+            .opps
             .iter()
-            .map(|(state, share)| share * kind.idle_states[*state].power_uw.map_or(idle * scale, |uw| uw as f64));
-        (any * (idle + above) + further * kind.smt_power * above) * scale + (1.0 - any) * sleeps.sum::<f64>()
-    };
-    loads[tells]
-        .opps
-        .iter()
-        .map(|(opp, share)| share * at(&kind.opps[*opp]))
-        .sum()
+            .map(|(opp, share)| share * at(&self.kind.opps[*opp]));
+        parts.sum()
+    }
+}
+
+/// The mean of indices, weighted by their shares.
+fn index(shares: &[(usize, f64)]) -> f64 {
+    shares.iter().map(|(i, share)| *i as f64 * share).sum()
+}
+
+fn highest(a: &(f64, f64), b: &(f64, f64)) -> Ordering {
+    a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
+}
+
+/// A voltage domain with its cores. From the core that wants most on: it has its way while it holds its voltage, else the next one; if none does, the domain
+/// is at the highest of their lowest OPPs.
+fn domain_uw(loads: &[Load], cores: &mut [Core]) -> f64 {
+    cores.sort_by(|a, b| highest(&b.wants, &a.wants));
+    let (mut none, mut shared_uw, mut square_mv, mut cores_uw) = (1.0, 0.0, 0.0, 0.0);
+    for core in &*cores {
+        let (mv, uw) = core.wants;
+        let while_it_runs = square_mv + none * mv * mv;
+        cores_uw += core.uw(loads, while_it_runs.sqrt());
+        shared_uw += none * core.holds * uw;
+        square_mv += none * core.holds * mv * mv;
+        none *= 1.0 - core.holds;
+    }
+    let lowest = cores.iter().map(|core| &core.kind.opps[0]);
+    let lowest = lowest
+        .map(|opp| (f64::from(opp.mv), opp.domain_uw as f64))
+        .max_by(highest);
+    cores_uw + shared_uw + none * lowest.unwrap_or_default().1
 }
 
 impl Meter for Modelled {

@@ -181,3 +181,31 @@ fn nonsense_in_the_files_of_speeds_and_idle_states_does_no_harm() {
     assert_eq!((opps[0].khz, opps[opps.len() - 1].khz), (10_000, 2_000_000));
     assert!(opps.len() <= 64);
 }
+
+/// [ships] by what cpufreq and the kernel say of themselves: a governor of the kernel, a processor that chooses by a preference, ranks of CPUs.
+#[test]
+fn what_a_machine_ships_is_what_it_runs() {
+    let ships = |lines: &str| captured(&format!("{TWO}\n{lines}\n")).1.ships.describe();
+    let governor = "cpu0/cpufreq/scaling_governor = ";
+    let preference = "cpu0/cpufreq/energy_performance_preference = ";
+    let itmt = "[proc/sys/kernel]\nsched_itmt_enabled = ";
+    for (lines, expected) in [
+        (String::new(), "fair class, no cpufreq"),
+        (format!("{governor}ondemand"), "fair class, ondemand"),
+        (format!("{governor}conservative"), "fair class, schedutil"),
+        (
+            format!("{governor}powersave\n{preference}balance_power\n{itmt}1"),
+            "fair class with asym packing, hwp with balance_power",
+        ),
+        (
+            format!("{governor}powersave\n{preference}power\n{itmt}0"),
+            "fair class, hwp with balance_performance",
+        ),
+        (
+            format!("{governor}performance\n{preference}performance"),
+            "fair class, performance",
+        ),
+    ] {
+        assert_eq!(ships(&lines), expected, "{lines}");
+    }
+}

@@ -15,6 +15,7 @@ use crate::classes::{self, classes_grid};
 use crate::counters::counters_grid;
 use crate::grid::{results_grid, Grid};
 use crate::model::{Replayed, Report, RunResult};
+use crate::pareto::{self, pareto_grid};
 use crate::published::{published_grid, HEADING as HEADING_OF_PUBLISHED};
 use crate::rows::{merged, overall, response_s, Overall};
 use crate::sweep::{axis, dimensions, dimensions_of, points, policies, single_numeric, value_text, PointGroup};
@@ -52,6 +53,10 @@ pub(crate) fn section(report: &Report, number: usize, palette: &[&str], heading:
     if let Some(cells) = cells_grid(report) {
         let _ = writeln!(html, "<p>{}</p>", escape(summary(report).trim()));
         let beside = beside_grid(report).map_or(String::new(), |grid| html_table(&grid, 1));
+        if let Some(pareto) = pareto_grid(report) {
+            html += &html_table(&pareto, 1);
+            let _ = writeln!(html, "<p>{}</p>", escape(pareto::LEGEND));
+        }
         return html + &strips(report) + &html_table(&cells, 1) + &beside + timelines + "</section>\n";
     }
     html.push_str(&classes(report, number, palette));

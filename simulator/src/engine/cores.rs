@@ -66,10 +66,12 @@ pub(super) struct Cores {
     pub unwatched: Vec<u32>,
     /// Some tasks of the workload may stall, which leaves the core to their siblings.
     pub stalls: bool,
+    /// `Scheduler::RENEWS_SLICES`.
+    renews_slices: bool,
 }
 
 impl Cores {
-    pub fn new(machine: &Machine, stalls: bool) -> Self {
+    pub fn new(machine: &Machine, stalls: bool, renews_slices: bool) -> Self {
         let state = |cpu: &lop_machine::Cpu| CpuState {
             core: usize::from(cpu.core),
             kind: usize::from(cpu.kind),
@@ -89,6 +91,7 @@ impl Cores {
             waiting: 0,
             unwatched: Vec::new(),
             stalls,
+            renews_slices,
         }
     }
 
@@ -174,7 +177,13 @@ impl Cores {
     }
     fn limit_slice(&mut self, cpu: usize, now_ns: u64) {
         let state = &mut self.cpus[cpu];
-        state.slice_ends_ns = Some((state.slice_began_ns + state.slice_ns).max(now_ns));
+        let passed_ns = now_ns - state.slice_began_ns;
+        let slices = if self.renews_slices {
+            passed_ns.div_ceil(state.slice_ns.max(1)).max(1)
+        } else {
+            1
+        };
+        state.slice_ends_ns = Some((state.slice_began_ns + slices * state.slice_ns).max(now_ns));
     }
     /// A task waits now, so a listed CPU's slice gets an end. Returns whether it had none.
     pub fn end_unwatched(&mut self, cpu: usize, now_ns: u64) -> bool {

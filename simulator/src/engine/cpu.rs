@@ -239,7 +239,7 @@ impl<S: Scheduler> World<'_, S> {
     }
 
     /// Charges the running task for its run time since the last charge.
-    fn pay(&mut self, cpu: usize) {
+    pub(super) fn pay(&mut self, cpu: usize) {
         let state = &mut self.cores.cpus[cpu];
         let ran = self.time.now_ns - state.charged_ns;
         state.charged_ns = self.time.now_ns;

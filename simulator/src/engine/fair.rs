@@ -58,10 +58,14 @@ impl Shares {
             group.active_weight = group.active_weight.saturating_sub(u64::from(weight));
         }
     }
+    /// The weight by which a task of this application and weight has its share.
+    pub fn weight(&self, app: u16, weight: u32) -> u64 {
+        let of_group = self.0[usize::from(app)].as_ref().map(|group| group.of(weight));
+        of_group.unwrap_or(u64::from(weight.max(1)))
+    }
     /// Virtual time that running for `ran_ns` costs a task of this application and weight.
     pub fn cost_ns(&self, app: u16, weight: u32, ran_ns: u64) -> u64 {
-        let of_group = self.0[usize::from(app)].as_ref().map(|group| group.of(weight));
-        ran_ns.saturating_mul(u64::from(WEIGHT_DEFAULT)) / of_group.unwrap_or(u64::from(weight.max(1)))
+        ran_ns.saturating_mul(u64::from(WEIGHT_DEFAULT)) / self.weight(app, weight)
     }
     /// Bounded lag: a task that slept is at most one slice behind the clock. One that ran while no other waited is at most a slice and its own
     /// cost of a slice ahead.
@@ -126,8 +130,10 @@ impl Fair {
         };
         let fits = |&&(_, cpu): &&(u64, u32)| allowed.is_none_or(|cpus| cpus.has(cpu as usize));
         match self.placement {
-            // `fair-class` comes here for tasks with a home only, which have no choice.
-            Placement::LongestIdle | Placement::FairClass => idle.iter().find(fits).map(|&(_, cpu)| cpu),
+            // The fair class comes here for tasks with a home only, which have no choice.
+            Placement::LongestIdle | Placement::FairClass | Placement::AsymPacking => {
+                idle.iter().find(fits).map(|&(_, cpu)| cpu)
+            }
             Placement::Random => {
                 let candidates: Vec<u32> = idle.iter().filter(fits).map(|&(_, cpu)| cpu).collect();
                 (!candidates.is_empty()).then(|| candidates[self.random.below(candidates.len() as u64) as usize])

@@ -18,25 +18,29 @@
 //!
 //! Utilisation is tracked as in the kernel (`pelt.rs`), and `schedutil` goes by it when a task comes to a CPU or leaves it, and at the tick.
 //!
-//! Left out: preemption at wakeup (a woken task waits for the end of a slice, as in the other baseline), and slices that end between ticks (HRTICK, which
-//! newer kernels have on); `wake_wide` and `wake_affine_weight` (a waker that is busy with more draws nobody near); weights in balancing, which counts tasks;
-//! that a CPU which is never idle for long takes nothing when it falls idle (`avg_idle`); active balancing of siblings that share a core; NUMA imbalance that
+//! A woken task preempts as EEVDF has it: where the running one is ahead of the average. Asym packing (`asym-packing`; ITMT, preferred cores) is that of
+//! running tasks at the tick.
+//!
+//! Left out: slices that end between ticks (HRTICK, which newer kernels have on); deadlines of slices of unequal length (a queue is in order of virtual time);
+//! asym packing when a CPU falls idle; `wake_wide` and `wake_affine_weight` (a waker that is busy with more draws nobody near); weights in balancing, which counts tasks;
+//! that a CPU which is never idle for long takes nothing when it falls idle (`avg_idle`); active balancing of siblings that share a core but for asym packing; NUMA imbalance that
 //! is allowed, and NUMA balancing; exec; uclamp; what schedutil adds for tasks that wait (runnable_avg, iowait boost), and that it holds the speed of a CPU
-//! that was not idle; ranks of CPUs (ITMT), by which the kernel goes on hybrids with SMT: capacities count here instead.
+//! that was not idle.
 
 mod balance;
 mod energy;
 mod place;
 
+use super::cpu::Leaving;
 use super::fair::{base_slice_ns, Shares, TICK_NS};
 use super::pelt::{estimate_after, Utilisation, FULL, NEVER_IDLE};
 use super::scheduler::Scheduler;
 use super::task::State;
-use super::time::Alarm;
+use super::time::{Alarm, Kind, OwnEvent};
 use super::world::World;
 use crate::waiting::WaitingTasks;
 use crate::workload::Workload;
-use lop_machine::Machine;
+use lop_machine::{Machine, Placement};
 use std::collections::BTreeMap;
 
 /// How often the speeds of idle CPUs are looked at (LOAD_AVG_PERIOD).
@@ -45,10 +49,34 @@ const IDLE_SPEEDS_NS: u64 = 32_000_000;
 /// A CPU has room for work of this multiple of its utilisation.
 const MARGIN: f64 = 1.25;
 
-/// By kind of core: work per time at the top, 1024 for the largest.
+fn has_smt(machine: &Machine) -> bool {
+    machine.cpus.len() > machine.nr_cores
+}
+
+/// By kind of core: work per time at the top, 1024 for the largest. With SMT the kernel knows no capacities (intel_pstate sets them on hybrids without it), and
+/// no Arm machine has both.
 fn capacities(machine: &Machine) -> Vec<u64> {
+    if has_smt(machine) {
+        return vec![FULL as u64; machine.kinds.len()];
+    }
     let capacity = |kind: &lop_machine::Kind| (FULL * kind.top_rate() / machine.top_speed()).round() as u64;
     machine.kinds.iter().map(capacity).collect()
+}
+
+/// By CPU: its rank in asym packing, the highest first. Kinds rank by their speed at the top; where all cores are of one kind each core ranks above the next, as
+/// AMD's preferred cores do.
+fn ranks(machine: &Machine) -> Vec<u64> {
+    let rates: Vec<u64> = machine
+        .kinds
+        .iter()
+        .map(|kind| (1e6 * kind.top_rate()).round() as u64)
+        .collect();
+    let alike = rates.iter().all(|&rate| rate == rates[0]);
+    let rank = |cpu: &lop_machine::Cpu| match alike {
+        true => machine.nr_cores as u64 - u64::from(cpu.core),
+        false => rates[usize::from(cpu.kind)],
+    };
+    machine.cpus.iter().map(rank).collect()
 }
 
 /// Kinds of cores differ in capacity.
@@ -90,6 +118,8 @@ struct Load {
     cpu: Option<u32>,
     /// The last CPU before one that was busy when it woke.
     recent_cpu: u32,
+    /// How far it was behind the average when it last went to sleep, at most a slice; 0 if it was ahead.
+    lag_ns: u64,
     /// When it ran last.
     ran_ns: Option<u64>,
 }
@@ -104,6 +134,10 @@ pub(crate) struct FairClass {
     asymmetric: bool,
     /// `linux:eas`.
     energy: bool,
+    /// By CPU, under asym packing; empty without it.
+    ranks: Vec<u64>,
+    /// When threads of a busy core are next given a core each.
+    spread_ns: u64,
     /// CPUs of one kind on one clock.
     performance_domains: Vec<Vec<usize>>,
     /// CPUs of each memory domain, and of the machine; the parts of each whose loads are compared: CPUs, or memory domains; and the balance of its idle
@@ -120,7 +154,7 @@ pub(crate) struct FairClass {
 }
 
 impl FairClass {
-    pub fn new(machine: &Machine, workload: &Workload, energy: bool) -> Self {
+    pub fn new(machine: &Machine, workload: &Workload, energy: bool, placement: Placement) -> Self {
         let capacities = capacities(machine);
         let cpu = |about: &lop_machine::Cpu| Cpu {
             idle: true,
@@ -152,6 +186,11 @@ impl FairClass {
         }
         Self {
             energy,
+            ranks: match placement {
+                Placement::AsymPacking => ranks(machine),
+                _ => Vec::new(),
+            },
+            spread_ns: 0,
             performance_domains: performance_domains.into_values().collect(),
             asymmetric: is_asymmetric(machine),
             tasks: Vec::new(),
@@ -255,6 +294,52 @@ impl World<'_, FairClass> {
         self.scheduler.cpus[cpu].waiting.len() + usize::from(self.cores.cpus[cpu].task.is_some())
     }
 
+    /// EEVDF's average (`avg_vruntime`): the mean virtual time of the tasks that run or wait on a CPU, by weight, and their weight. A task that runs has paid.
+    fn average(&self, cpu: usize, also: Option<u32>) -> (u64, u64) {
+        let (class, tasks) = (&self.scheduler, &self.work.tasks);
+        let waiting = class.cpus[cpu].waiting.iter();
+        let others = self.cores.cpus[cpu].task.into_iter().chain(also);
+        let all = waiting.chain(others.map(|id| (tasks[id as usize].policy.vtime_ns, id)));
+        let weighted = all.map(|(vtime_ns, id)| {
+            let task = &tasks[id as usize];
+            (vtime_ns, class.shares.weight(task.app, task.policy.weight))
+        });
+        let (sum, weights) = weighted.fold((0, 0), |(sum, weights), (vtime_ns, weight)| {
+            (sum + u128::from(vtime_ns) * u128::from(weight), weights + weight)
+        });
+        match weights {
+            0 => (class.cpus[cpu].clock_ns, 0),
+            _ => ((sum / u128::from(weights)) as u64, weights),
+        }
+    }
+
+    /// A woken task is behind the average by what it was when it went to sleep, however long it slept (`place_entity`): v = V - lag (W + w) / W, so that it is
+    /// behind by its lag once it counts, too. One that was ahead comes to the average (`DELAY_DEQUEUE`).
+    fn wake_lag(&mut self, id: u32, cpu: usize) {
+        self.settle(cpu);
+        self.pay(cpu);
+        let (average_ns, weights) = self.average(cpu, None);
+        let (class, task) = (&self.scheduler, &mut self.work.tasks[id as usize]);
+        let weight = class.shares.weight(task.app, task.policy.weight);
+        let lag_ns = u128::from(class.tasks[id as usize].lag_ns);
+        let lag_ns = (lag_ns * u128::from(weights + weight) / u128::from(weights.max(1))) as u64;
+        let lag_ns = if weights == 0 { 0 } else { lag_ns };
+        task.policy.vtime_ns = task.policy.vtime_ns.max(average_ns.saturating_sub(lag_ns));
+    }
+
+    /// Preemption at wakeup (`wakeup_preempt_fair`, RUN_TO_PARITY): a running task that is ahead of the average gives way to the first that waits, one that is
+    /// not ends its slice.
+    fn is_preempted(&mut self, cpu: usize) -> bool {
+        let Some(id) = self.cores.cpus[cpu].task else {
+            return false;
+        };
+        self.settle(cpu);
+        self.pay(cpu);
+        let vtime_ns = self.work.tasks[id as usize].policy.vtime_ns;
+        let first_ns = self.scheduler.cpus[cpu].waiting.first_ns();
+        vtime_ns > self.average(cpu, None).0 && first_ns.is_some_and(|first_ns| first_ns < vtime_ns)
+    }
+
     /// Carries a task's lag from the virtual time of its last CPU over to that of `cpu`, and bounds it.
     fn renew(&mut self, id: u32, cpu: usize) {
         let (class, task) = (&mut self.scheduler, &mut self.work.tasks[id as usize]);
@@ -268,8 +353,11 @@ impl World<'_, FairClass> {
     }
 
     /// A runnable task goes to a CPU: it starts if that is idle, and waits there if not.
-    fn put(&mut self, id: u32, cpu: usize) {
+    fn put(&mut self, id: u32, cpu: usize, woken: bool) {
         self.renew(id, cpu);
+        if woken {
+            self.wake_lag(id, cpu);
+        }
         self.scheduler.attach(id, cpu, self.time.now_ns);
         if self.scheduler.cpus[cpu].idle {
             self.start_on_idle(cpu, id, self.scheduler.slice_ns);
@@ -326,6 +414,8 @@ impl World<'_, FairClass> {
 }
 
 impl Scheduler for FairClass {
+    const RENEWS_SLICES: bool = true;
+
     fn created(world: &mut World<'_, Self>, id: u32) {
         let tasks = &mut world.scheduler.tasks;
         tasks.resize(tasks.len().max(id as usize + 1), Load::default());
@@ -335,13 +425,21 @@ impl Scheduler for FairClass {
         let task = &world.work.tasks[id as usize];
         world.scheduler.shares.enter(task.app, task.policy.weight);
         let cpu = world.choose(id);
-        world.put(id, cpu);
+        world.put(id, cpu, true);
+        if world.is_preempted(cpu) {
+            world.time.after(0, Kind::Scheduler(OwnEvent::Preempt), cpu as u32);
+        }
         cpu as u32
     }
     fn enqueue(world: &mut World<'_, Self>, id: u32, cpu: u32) {
         world.scheduler.unexpect(id);
         let cpu = world.scheduler.moving_to.take().unwrap_or(cpu as usize);
-        world.put(id, cpu);
+        world.put(id, cpu, false);
+    }
+    fn own_event(world: &mut World<'_, Self>, _event: OwnEvent, cpu: u32) {
+        if world.is_preempted(cpu as usize) {
+            world.leave(cpu as usize, Leaving::Preempted);
+        }
     }
     fn dispatch(world: &mut World<'_, Self>, cpu: usize) -> Option<u32> {
         let own = world.scheduler.cpus[cpu].waiting.take(cpu, u64::MAX);
@@ -377,8 +475,19 @@ impl Scheduler for FairClass {
     }
     fn block(world: &mut World<'_, Self>, id: u32) {
         let (task, now_ns) = (&world.work.tasks[id as usize], world.time.now_ns);
-        world.scheduler.shares.leave(task.app, task.policy.weight);
         let cpu = world.scheduler.unexpect(id);
+        if let Some(cpu) = cpu {
+            let behind_ns = world
+                .average(cpu as usize, Some(id))
+                .0
+                .saturating_sub(task.policy.vtime_ns);
+            let slice_ns = world
+                .scheduler
+                .shares
+                .cost_ns(task.app, task.policy.weight, world.scheduler.slice_ns);
+            world.scheduler.tasks[id as usize].lag_ns = behind_ns.min(slice_ns);
+        }
+        world.scheduler.shares.leave(task.app, task.policy.weight);
         if task.state == State::Exited {
             world.scheduler.detach(id, now_ns);
         } else {
@@ -409,6 +518,7 @@ impl Scheduler for FairClass {
         world.speed_follows(cpu);
         world.idle_speeds_follow();
         world.lift_misfit(cpu);
+        world.lift_by_rank(cpu);
         world.balance(cpu);
     }
 

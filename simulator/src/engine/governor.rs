@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! cpufreq governors: fixed ones, `ondemand` on its common clock, `schedutil` with its decaying averages.
+//! cpufreq governors: fixed ones, `ondemand` on its common clock, `schedutil` with its decaying averages, and processors that choose by themselves (`hwp.rs`).
+
+mod hwp;
 
 use super::fair::TICK_NS;
 use super::scheduler::Scheduler;
@@ -8,7 +10,8 @@ use super::turbo::Turbo;
 use super::world::World;
 use crate::choice::{PolicyChoice, SetsVariant};
 use crate::clocks::Clocks;
-use crate::{Governor, Placement};
+use crate::{Governor, RunOptions};
+use hwp::Windows;
 use lop_machine::Machine;
 
 /// `ondemand`'s up_threshold. It lowers the speed when load is ten points below it.
@@ -66,10 +69,12 @@ pub(super) struct Speeds<'a> {
     /// Of all CPUs, and by clock domain.
     busy: BusyTime,
     busy_of_domain: Vec<BusyTime>,
+    /// By clock domain, under `hwp`.
+    windows: Windows,
 }
 
 impl<'a> Speeds<'a> {
-    pub fn new(choice: &PolicyChoice, machine: &'a Machine, placement: Option<Placement>) -> Self {
+    pub fn new(choice: &PolicyChoice, machine: &'a Machine, options: &RunOptions) -> Self {
         let governor = match choice {
             PolicyChoice::Linux(_) => match choice.governor_on(machine) {
                 Some(Governor::Eas) => Some(Governor::Schedutil),
@@ -85,13 +90,14 @@ impl<'a> Speeds<'a> {
             turbo: Turbo::new(machine),
             steps_down: 0,
             governor,
-            of_class: choice.is_fair_class(machine, placement),
+            of_class: choice.is_fair_class(machine, options.placement),
             period_ns: machine.cpufreq.ondemand_period_ns.max(1),
             rate_limit_ns: machine.cpufreq.schedutil_rate_limit_ns,
             transition_ns: machine.cpufreq.transition_ns,
             updated_ns: vec![None; machine.nr_clock_domains],
             busy: BusyTime::default(),
             busy_of_domain: vec![BusyTime::default(); machine.nr_clock_domains],
+            windows: Windows::new(machine, options.seed),
         }
     }
     /// The governor never changes a speed.
@@ -318,6 +324,7 @@ impl<S: Scheduler> World<'_, S> {
 
     /// `schedutil` updates when a task starts on a CPU.
     pub(super) fn governor_sees_start(&mut self, cpu: usize, id: u32) {
+        self.begin_window(cpu);
         if !self.speeds.averages() {
             return;
         }

@@ -3,12 +3,15 @@
 
 use super::time::{Alarm, Time};
 use crate::power::{CoreState, PowerModel};
+use crate::random::Stream;
 use lop_machine::Machine;
 
 pub(super) struct Power<'a> {
     machine: &'a Machine,
     pub model: PowerModel,
     cores: Vec<Core>,
+    /// Draws exit times where they vary.
+    random: Stream,
     /// By voltage domain: when it is on again after it was last switched off.
     domain_ready_ns: Vec<u64>,
     /// When temperatures were last updated.
@@ -29,7 +32,7 @@ struct Core {
 }
 
 impl<'a> Power<'a> {
-    pub fn new(machine: &'a Machine) -> Self {
+    pub fn new(machine: &'a Machine, seed: u64) -> Self {
         let of_core = |core: usize| {
             let cpu = machine.cpus.iter().find(|cpu| usize::from(cpu.core) == core);
             Core {
@@ -46,6 +49,7 @@ impl<'a> Power<'a> {
             machine,
             model: PowerModel::new(machine),
             cores: (0..machine.nr_cores).map(of_core).collect(),
+            random: Stream::new(seed ^ 0x65_7869_7473),
             domain_ready_ns: vec![0; machine.nr_voltage_domains],
             heat_at_ns: 0,
             hottest_c: None,
@@ -64,11 +68,20 @@ impl<'a> Power<'a> {
         self.model.set_core(core, about.opp, state, time.now_ns);
     }
 
+    /// An exit that takes `longest_ns` at most: uniform from the machine's shortest share of it on.
+    fn draw_exit_ns(&mut self, longest_ns: u64) -> u64 {
+        let shortest_ns = (longest_ns as f64 * self.machine.shortest_exit_share) as u64;
+        match longest_ns - shortest_ns {
+            0 => longest_ns,
+            range_ns => shortest_ns + self.random.below(range_ns + 1),
+        }
+    }
+
     /// How long the core takes to wake up from its present state.
     pub fn exit_ns(&mut self, core: usize, now_ns: u64) -> u64 {
         let about = &self.cores[core];
         let exit_ns = match about.state {
-            CoreState::Idle(n) => self.machine.kinds[about.kind].idle_states[n].exit_ns,
+            CoreState::Idle(n) => self.draw_exit_ns(self.machine.kinds[about.kind].idle_states[n].exit_ns),
             CoreState::Parked => self.unparking_ns(core, now_ns),
             CoreState::Busy(_) => 0,
         };
@@ -78,11 +91,12 @@ impl<'a> Power<'a> {
     /// The same for a parked core. Its voltage domain, if switched off, begins to switch on.
     fn unparking_ns(&mut self, core: usize, now_ns: u64) -> u64 {
         let Some(park) = self.machine.park else { return 0 };
+        let exit_ns = self.draw_exit_ns(park.exit_ns);
         let ready_ns = &mut self.domain_ready_ns[self.cores[core].voltage_domain];
         if self.model.is_off(core) {
             *ready_ns = now_ns + park.domain_exit_ns;
         }
-        park.exit_ns.max(ready_ns.saturating_sub(now_ns))
+        exit_ns.max(ready_ns.saturating_sub(now_ns))
     }
 
     /// Parks an idle core, or arms the alarm for its next deeper idle state.

@@ -13,6 +13,9 @@ use crate::Decisions;
 use lop_machine::Machine;
 
 pub(crate) trait Scheduler: Sized {
+    /// A task that runs alone for longer than its slice has another one, and so on; else it leaves as soon as a task waits.
+    const RENEWS_SLICES: bool = false;
+
     /// Sets speeds and sets of CPUs before anything runs.
     fn set_up(_world: &mut World<'_, Self>) {}
     /// The run begins, at time 0.

@@ -15,6 +15,8 @@ pub(crate) enum Kind {
     Transition,
     /// The `ondemand` governors sample.
     Sample,
+    /// A window of `hwp` ends (index of the clock domain).
+    Window,
     Kick,
     /// A start comes due (index into `Workload::starts`).
     Start,

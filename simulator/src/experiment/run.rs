@@ -205,12 +205,12 @@ fn cap_in_words(point: &Point) -> Option<String> {
     PowerCap::asked(&point.machine, &point.policy).map(|cap| cap.describe(&point.machine))
 }
 
-/// A note where all cores are equal, so that the kernel would have energy-aware scheduling off.
+/// A note where the kernel would have energy-aware scheduling off: all cores count as equal, or have SMT.
 fn no_eas_in_words(experiment: &Experiment, point: &Point) -> Option<String> {
     let is_eas = |policy: &PolicyChoice| policy.governor_on(&point.machine) == Some(Governor::Eas);
     let message = || {
         format!(
-            "linux:eas on {}: all cores have the same capacity, so energy decides nothing; it is linux:schedutil with placement fair-class there",
+            "linux:eas on {}: the kernel has it neither where all cores have the same capacity nor with SMT; it is linux:schedutil with placement fair-class there",
             point.machine_name
         )
     };

@@ -39,6 +39,7 @@ pub fn idle(name: &str, exit_ns: u64, residency_ns: u64, watts: Option<f64>) -> 
         exit_ns,
         residency_ns,
         power_uw: watts.map(|w| (w * 1e6).round() as u64),
+        holds_voltage: watts.is_none(),
     }
 }
 
@@ -115,7 +116,9 @@ pub fn machine_of(kind: Kind, cores: u16, threads: u16) -> Machine {
             transition_ns: 0,
             ondemand_period_ns: 10 * MS,
             schedutil_rate_limit_ns: 0,
+            hwp_window_ns: (5 * MS, 5 * MS),
         },
+        shortest_exit_share: 1.0,
         cost: Cost {
             context_switch_ns: 0,
             migration_ns: 0,

@@ -5,7 +5,7 @@ use super::{Balance, FairClass, FULL};
 use crate::engine::cpu::Leaving;
 use crate::engine::fair::TICK_NS;
 use crate::engine::world::World;
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 
 /// Idle CPUs of a domain with so many CPUs are looked after every so many ms, and a busy one balances so many times less often (`sd_busy_factor`).
 const NS_PER_CPU: u64 = 1_000_000;
@@ -180,8 +180,37 @@ impl World<'_, FairClass> {
         }
         let capacity = self.scheduler.cpus[cpu].capacity;
         if let Some(larger) = self.idle_by_capacity(id, cpu, capacity) {
-            self.scheduler.moving_to = Some(larger);
-            self.leave(cpu, Leaving::Preempted);
+            self.move_running(cpu, larger);
         }
+    }
+
+    /// Asym packing (`sched_asym`, `asym_active_balance`): a running task goes to an idle core of higher rank than its CPU. Where several threads of its core are
+    /// busy it goes to an idle core without siblings, of whatever rank (`smt_balance`), at most once in a period of the machine's balance.
+    pub(super) fn lift_by_rank(&mut self, cpu: usize) {
+        let Some(id) = self.cores.cpus[cpu].task else { return };
+        let Some(&rank) = self.scheduler.ranks.get(cpu) else {
+            return;
+        };
+        let ranks = &self.scheduler.ranks;
+        let idle = (0..ranks.len()).filter(|&other| self.takes(id, other) && self.whole_core_idle(other));
+        let Some(best) = idle.clone().max_by_key(|&other| (ranks[other], Reverse(other))) else {
+            return;
+        };
+        if ranks[best] > rank {
+            return self.move_running(cpu, best);
+        }
+        let single = idle.max_by_key(|&other| (self.cores.of(other).cpus.len() == 1, ranks[other], Reverse(other)));
+        let single = single.filter(|&other| self.cores.of(other).cpus.len() == 1);
+        if let (Some(to), true) = (single, self.cores.cores[self.cores.cpus[cpu].core].busy > 1) {
+            if self.time.now_ns >= self.scheduler.spread_ns {
+                self.scheduler.spread_ns = self.time.now_ns + self.scheduler.cpus.len() as u64 * NS_PER_CPU;
+                self.move_running(cpu, to);
+            }
+        }
+    }
+
+    fn move_running(&mut self, cpu: usize, to: usize) {
+        self.scheduler.moving_to = Some(to);
+        self.leave(cpu, Leaving::Preempted);
     }
 }

@@ -26,7 +26,7 @@ impl World<'_, FairClass> {
         let program = self.work.tasks[id as usize].program;
         self.allowed[program as usize].as_ref().is_none_or(|cpus| cpus.has(cpu))
     }
-    fn takes(&self, id: u32, cpu: usize) -> bool {
+    pub(super) fn takes(&self, id: u32, cpu: usize) -> bool {
         self.scheduler.cpus[cpu].idle && self.may_run(id, cpu)
     }
     pub(super) fn whole_core_idle(&self, cpu: usize) -> bool {

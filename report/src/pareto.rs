@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Savings that cost nothing: in how many cells the judged policy takes neither more energy than what the machine ships nor more time.
+
+use crate::cells::first_policy;
+use crate::grid::{Column, Grid};
+use crate::model::{Cell, Report, RunResult};
+use crate::rows::response_s;
+use crate::sweep::value_text;
+use serde_json::Value;
+
+/// Over the first policy, up to which a cell is not later: the time, or the mean response where the clock sets the end; and the 99th percentile of responses.
+const NO_LATER: f64 = 1.01;
+const NO_LATER_P99: f64 = 1.05;
+/// Energy over the first policy, up to which a cell is not dearer.
+const NO_DEARER: f64 = 1.01;
+
+/// The judged policy, or the best of all, over the first one in one cell.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Over {
+    time: f64,
+    /// 0 without responses.
+    p99: f64,
+    energy: f64,
+    /// The least energy of all policies that are not later.
+    least: f64,
+}
+
+impl Over {
+    fn is_later(&self) -> bool {
+        self.time > NO_LATER || self.p99 > NO_LATER_P99
+    }
+    fn is_dearer(&self) -> bool {
+        self.energy > NO_DEARER
+    }
+}
+
+fn delay_s(result: &RunResult) -> f64 {
+    response_s(result).unwrap_or(result.time_s)
+}
+
+fn p99_us(result: &RunResult) -> Option<f64> {
+    result.counters.get("response_us")?.get("p99").and_then(Value::as_f64)
+}
+
+/// `results`: of all policies in the cell.
+fn over_first(results: &[&RunResult], own: &RunResult, first: &RunResult) -> Over {
+    let of = |result: &RunResult| {
+        let p99 = p99_us(result).zip(p99_us(first)).filter(|(_, first)| *first > 0.0);
+        Over {
+            time: delay_s(result) / delay_s(first),
+            p99: p99.map_or(0.0, |(own, first)| own / first),
+            energy: result.system_energy_j / first.system_energy_j,
+            least: 1.0,
+        }
+    };
+    let in_time = results.iter().map(|result| of(result)).filter(|over| !over.is_later());
+    Over {
+        least: in_time.map(|over| over.energy).fold(1.0, f64::min),
+        ..of(own)
+    }
+}
+
+/// exp(mean(ln x)).
+fn geometric_mean(all: &[Over], of: fn(&Over) -> f64) -> f64 {
+    (all.iter().map(|over| of(over).ln()).sum::<f64>() / all.len() as f64).exp()
+}
+
+fn row(name: &str, all: &[Over]) -> Vec<String> {
+    let count = |is: fn(&Over) -> bool| all.iter().filter(|over| is(over)).count().to_string();
+    let mean = |of| format!("{:.3}", geometric_mean(all, of));
+    vec![
+        name.to_string(),
+        all.len().to_string(),
+        count(|over| !over.is_later() && !over.is_dearer()),
+        count(Over::is_dearer),
+        count(Over::is_later),
+        mean(|over| over.time),
+        mean(|over| over.energy),
+        mean(|over| over.least),
+    ]
+}
+
+/// A row for each value of the first sweep, and one for all cells. `None`: the study judges no policy, or sweeps nothing.
+pub(crate) fn pareto_grid(report: &Report) -> Option<Grid> {
+    let swept = report.cells.first()?.point.keys().next()?;
+    let mut groups: Vec<(String, Vec<Over>)> = Vec::new();
+    let mut results = report.results.as_slice();
+    for cell in &report.cells {
+        let Some((over, rest)) = of_cell(cell, results) else {
+            continue;
+        };
+        results = rest;
+        let name = value_text(&cell.point[swept]);
+        match groups.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, all)) => all.push(over),
+            None => groups.push((name, vec![over])),
+        }
+    }
+    let baseline = first_policy(report).split(" (").next().unwrap_or_default();
+    let mut columns = vec![Column::text(swept)];
+    columns.extend(["cells", "free", "dearer", "later"].map(|name| Column::number(name, "")));
+    columns.extend(
+        ["time", "energy", "least energy in time"].map(|name| Column::number(name, &format!("over {baseline}"))),
+    );
+    let all: Vec<Over> = groups.iter().flat_map(|(_, all)| all).copied().collect();
+    let of_groups = groups.iter().map(|(name, all)| row(name, all));
+    Some(Grid {
+        rows: of_groups.chain([row("all", &all)]).collect(),
+        columns,
+    })
+}
+
+/// The judged policy in a cell, and the results behind those of the cell. Results are in the order of cells.
+fn of_cell<'a>(cell: &Cell, results: &'a [RunResult]) -> Option<(Over, &'a [RunResult])> {
+    let begin = results.iter().position(|result| result.point == cell.point)?;
+    let here = results[begin..].iter().take_while(|result| result.point == cell.point);
+    let here: Vec<&RunResult> = here.collect();
+    let own = here.iter().find(|result| result.policy == cell.judged)?;
+    Some((over_first(&here, own, here[0]), &results[begin + here.len()..]))
+}
+
+/// What the columns count.
+pub(crate) const LEGEND: &str = "Free: not later (time or mean response within 1 %, 99th percentile of responses within 5 %) and not dearer (energy within 1 %). \
+     Dearer and later may both be true of a cell. Times and energies are geometric means; least energy in time is that of any policy that is not later.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn over(time: f64, p99: f64, energy: f64) -> Over {
+        Over {
+            time,
+            p99,
+            energy,
+            least: energy.min(1.0),
+        }
+    }
+
+    /// Four cells: free at the limits; dearer; later by the mean; later by the 99th percentile. Times .5 * 2 * 1 * 1: a geometric mean of 1.
+    #[test]
+    fn a_cell_is_free_if_neither_limit_is_passed() {
+        let all = [
+            over(0.5, 0.0, 1.01),
+            over(2.0, 0.0, 0.5),
+            over(1.0, 1.05, 1.02),
+            over(1.0, 1.06, 0.9),
+        ];
+        let energy = (1.01f64 * 0.5 * 1.02 * 0.9).powf(0.25);
+        assert_eq!(
+            row("m", &all),
+            [
+                "m",
+                "4",
+                "1",
+                "1",
+                "2",
+                "1.000",
+                &format!("{energy:.3}"),
+                &format!("{:.3}", 0.45f64.powf(0.25))
+            ]
+        );
+    }
+}
