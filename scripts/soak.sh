@@ -74,6 +74,7 @@ stage_of_build 'reader' cargo test --workspace --locked --test soak -- --nocaptu
 stage_of_build 'kills' env LOP_KILLS=1000 LOP_ASKS=1000000 cargo test --workspace --locked --lib --test cli -- killed asks_and_asks
 stage_of_build 'agreement' scripts/agreement-check.sh --all
 stage_of_build 'pages' pages
+stage_of_build 'untuned' env LOP="$LOP_BUILT/lop" scripts/untuned.sh
 stage_of_build 'packages' scripts/package-check.sh --deb
 stage_of_build 'replay' printed scripts/replay-check.sh
 stage_of_build 'agent' printed scripts/agent-check.sh
@@ -88,5 +89,5 @@ stage_of_build 'deliberate faults' scripts/mutants.sh
 stage 'fuzzing' scripts/fuzz.sh "${FUZZ_SECONDS:-1800}"
 code=0
 finish || code=1
-[ $# -gt 0 ] || echo 'printed but not judged: the stages fleet rate, replay, agent, amp and amp hints; in reader times and runs whose threads wait for one another; in kernel, what is counted as printed'
+[ $# -gt 0 ] || echo 'printed but not judged: the stages fleet rate, untuned, replay, agent, amp and amp hints; in reader times and runs whose threads wait for one another; in kernel, what is counted as printed'
 exit $code

@@ -45,6 +45,7 @@ stage_that_builds
 stage_of_build 'tests' all_tests
 stage_of_build 'examples' scripts/examples-check.sh
 stage_of_build 'agreement' scripts/agreement-check.sh
+stage_of_build 'converter' env LOP="$LOP_BUILT/lop" scripts/machines-from-source-test.sh
 stage_of_build 'readme' scripts/readme.sh --check
 stage_of_build 'loads' scripts/loads-test.sh
 stage_of_build 'packages' scripts/package-check.sh
