@@ -18,7 +18,7 @@
  * where it was put for all of its time.
  * Worked example: domains with 30 MPKI, with 0.5, and with 0.05. One of 0.05 goes to the first, one of 0.5 to the
  * second, one of 30 to the third.
- * Tested in: fleet/gather, simulator/src/fleet. Studied in: fleet.
+ * Tested in: arrive, fleet/gather, simulator/src/fleet. Studied in: fleet.
  */
 
 #define LOP_ARRIVAL_LATE_PERMILLE 50 /* see 1 */

@@ -346,6 +346,19 @@ fn the_energy_bound_takes_floor_time_and_cheapest_work() {
     exactly(outcome.bounds.system_energy_j, 0.1 * 5.0 + 0.2 * 1.0);
 }
 
+/// Idle cores draw 1 W at the lowest speed and 0.125 W in C6: the floor is 3 + 2 * 0.125 W. A machine that idles for 100 ms draws
+/// just that. 10 ms of work add (2 - 0.125) W for twice as long at the lowest speed.
+#[test]
+fn the_floor_of_the_energy_bound_is_the_deepest_idle_state() {
+    let mut machine = test_machine(2);
+    machine.kinds[0].idle_states = vec![idle("C1", 0, 0, None), idle("C6", 0, 0, Some(0.125))];
+    let idles = run(&machine, &tasks_of(1, vec![sleep_ms(100)]), PERFORMANCE);
+    exactly(idles.bounds.system_energy_j, 0.1 * 3.25);
+    exactly(idles.system_energy_j, 0.1 * 3.25);
+    let works = run(&machine, &tasks_of(1, vec![run_ms(10), sleep_ms(90)]), PERFORMANCE);
+    exactly(works.bounds.system_energy_j, 0.1 * 3.25 + 0.02 * 1.875);
+}
+
 /// SMT threads add throughput: two tasks on a core of two threads cannot be done sooner than by its whole throughput.
 #[test]
 fn the_bounds_count_what_siblings_add() {

@@ -95,6 +95,28 @@ fn a_start_on_a_core_that_slept_is_a_slow_start() {
     exactly(outcome.counters.lost_mismeasured_s, 13.5e-3);
 }
 
+/// All in one period, at half speed, on the core that has idled longest: 8 ms on core 0, 4 on core 1, 2 on core 0, then 2 on
+/// core 1. At that last start core 1 had 4 of 14 ms: less than half, so the load was elsewhere. At the third start core 0 had 8
+/// of 12 ms: it was not. Slow starts are the second and fourth, which lose half of 4 + 2 ms.
+#[test]
+fn load_is_elsewhere_if_the_core_had_less_than_half_of_it() {
+    let mut machine = machine(2);
+    machine.cpufreq.ondemand_period_ns = 20 * MS;
+    let steps = vec![
+        run_ms(4),
+        sleep_ms(1),
+        run_ms(2),
+        sleep_ms(1),
+        run_ms(1),
+        sleep_ms(1),
+        run_ms(1),
+    ];
+    let outcome = run(&machine, &tasks_of(1, steps), ONDEMAND);
+    assert_eq!(outcome.time_ns, 19 * MS);
+    exactly(outcome.counters.lost_slow_start_s, 3e-3);
+    exactly(outcome.counters.lost_mismeasured_s, 5e-3);
+}
+
 /// u(t) = u_end - (u_end - u_0) 2^(-t / 32 ms), u_end = 1024 f / f_max; asks for 1.25 f_max u / 1024 at ticks of 4 ms:
 ///
 ///     0 ms     u = 512                              asks 1250: 1600 MHz, u_end = 819.2

@@ -64,6 +64,51 @@ fn prediction_by_hand() {
     assert_eq!(predicted([1, 2]), 360_000 + 30_000);
 }
 
+/// A base of 100 W counts for the time of the slowest as a node does. Side by side E = (100 + 180) W * 1.562 + 46.86 W =
+/// 484.22 W and EDP = 756.3 W, on two nodes 460 + 30 = 490 W.
+#[test]
+fn the_base_is_paid_for_as_long_as_the_slowest_thread_takes() {
+    let power = Power {
+        base_mw: 100_000,
+        ..POWER
+    };
+    let predicted = |at: [i32; 2]| {
+        let threads = at.map(|domain| Thread::new(30_000, domain));
+        Planner::default().predicted_edp(&threads, &domains(), power)
+    };
+    assert_eq!(predicted([0, 0]), 484_220 * 1562 / 1000);
+    assert_eq!(predicted([1, 2]), 490_000);
+}
+
+/// Three new threads of 5 MPKI wait a third of their time each. With 18 W for a node and 1.5 W for a core, two of them side
+/// by side in one node: T = 1.11, EDP = (18 W * 1.11 + 1.5 W * 3.22) * 1.11 = 27.5 W. On two nodes: 36 + 4.5 = 40.5 W. A
+/// base of 100 W adds 123 W to one and 100 W to the other, so the second node pays.
+#[test]
+fn a_node_pays_by_the_time_that_it_saves_the_whole_machine() {
+    for (base_mw, nodes) in [(0, 1), (100_000, 2)] {
+        let power = Power {
+            base_mw,
+            node_mw: 18_000,
+            core_mw: 1_500,
+        };
+        let mut threads = [Thread::new(5_000, NONE); 3];
+        Planner::default().gather(&mut threads, &domains(), power, NOW);
+        let mut found: Vec<i32> = used(&threads).iter().map(|domain| domain / 2).collect();
+        found.dedup();
+        assert_eq!(found.len(), nodes, "a base of {base_mw} mW: {:?}", used(&threads));
+    }
+}
+
+/// 30 MPKI in domain 1, 20 in domain 0 and 10 that is new. The most intensive thread is given the first domain, and the two
+/// others the second: 30 to 0, 20 and 10 to 1. Two threads would move; with the names exchanged none does.
+#[test]
+fn equal_domains_exchange_names_so_that_fewer_threads_move() {
+    let one_node = [Domain::new(4, 0); 2];
+    let mut threads = [(30_000, 1), (20_000, 0), (10_000, NONE)].map(|(mpmi, domain)| Thread::new(mpmi, domain));
+    let moves = Planner::default().gather(&mut threads, &one_node, POWER, NOW);
+    assert_eq!((moves, threads.map(|thread| thread.wanted_domain)), (0, [1, 0, 0]));
+}
+
 /// Eight threads that hardly use memory fill two domains of one node, wherever they were.
 #[test]
 fn threads_of_low_intensity_fill_as_few_domains_as_they_can() {
@@ -176,6 +221,21 @@ fn nothing_moves_for_little() {
         "on the node that is on: {}",
         threads[2].wanted_domain
     );
+}
+
+/// Three threads side by side, of which one moves: it has to gain 1 %, and 5 % / 3 for its move, and what may be chance. They
+/// wait w of their time, so T = 1 + 2 w^2 falls to 1 + w^2, EDP is 180 W * T^2, and off = 2 * 0.42 * w * sqrt(2) * w * (1 - w) / T.
+/// 4.3 MPKI: w = 0.3, T = 1.18 and 1.09, gain 14.7 %, off 6.3 %: more than 8.9 %. 1.8 MPKI: w = 0.152, T = 1.046 and 1.023, gain
+/// 4.3 %, off 2.2 %: less than 4.8 %.
+#[test]
+fn a_gain_is_more_than_chance_and_moves_account_for() {
+    let one_node = [Domain::new(4, 0); 2];
+    let power = Power { core_mw: 0, ..POWER };
+    for (mpmi, expected) in [(4_300, 1), (1_800, 0)] {
+        let mut threads = [Thread::new(mpmi, 0); 3];
+        let moves = Planner::default().gather(&mut threads, &one_node, power, NOW);
+        assert_eq!(moves, expected, "{mpmi}");
+    }
 }
 
 /// Six services on two machines that run 2 % of the time each. Whatever their intensity, they take at most 0.1 % longer on

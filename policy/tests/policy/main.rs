@@ -2,6 +2,7 @@
 //! The rules of policy/ one by one, called as an adapter calls them. Worked examples are computed by hand and stand in
 //! comments.
 
+mod arrive;
 mod asserted;
 mod auto;
 mod background;

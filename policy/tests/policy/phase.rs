@@ -230,6 +230,21 @@ fn phases_shorter_than_a_migration_are_left_where_they_are() {
     assert_eq!(bench.cpu_of(ids[0]), Some(0));
 }
 
+/// 80 us, then 160 us: mean = (3 * 80 + 160) / 4 = 100 us. Then 60 us: (3 * 100 + 60) / 4 = 90 us.
+#[test]
+fn the_last_phase_is_a_quarter_of_the_mean() {
+    let mut bench = bench(3);
+    let id = threads(&mut bench, 1)[0];
+    let app = bench.app_of[id].unwrap();
+    for (length_us, mean_us) in [(80, 80), (160, 100), (60, 90)] {
+        bench.pass(length_us * US);
+        bench.block(id);
+        assert_eq!(bench.apps[app].phases.ns, mean_us * US);
+        bench.pass(MS);
+        bench.wake(id);
+    }
+}
+
 /// A hint outranks what was measured.
 #[test]
 fn a_thread_that_says_so_is_sequential() {

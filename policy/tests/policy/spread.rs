@@ -76,6 +76,16 @@ fn nothing_moves_for_what_may_be_chance() {
     }
 }
 
+/// An exchange of 7 for 4 gains 3, less 5 % of 11 for its moves: 2.45. 0.21 * sqrt(2 * (49 + 16)) = 2.39 may be chance. An
+/// exchange of 7 for 4.2 gains 2.8, less 0.56: 2.24, and 2.42 may be chance. Without its moves it would gain more.
+#[test]
+fn nothing_moves_for_less_than_its_moves_cost() {
+    for (low, moves) in [(4_000, 2), (4_200, 0)] {
+        let mut all = threads(&[(7_000, 0), (7_000, 0), (low, 1), (low, 1)]);
+        assert_eq!(Planner::default().spread(&mut all, &domains(2), NOW), moves, "{low}");
+    }
+}
+
 /// Of two threads the lighter one moves, unless it has moved within two seconds: then the other one does.
 #[test]
 fn no_thread_moves_twice_within_two_seconds() {
