@@ -142,6 +142,18 @@ fn demand(threads: &[Thread], domain: i32) -> u32 {
     there.map(|thread| thread.demand_permille).sum()
 }
 
+/// Four cores that are asked for 3.5 have half a core free for a new thread. With 3.501 it goes to the domain with the larger sum.
+#[test]
+fn half_a_core_has_to_be_free() {
+    for (demand_permille, expected) in [(500, 0), (501, 1)] {
+        let mut all = threads(&[(0, 0), (0, 0), (0, 0), (0, 0), (30_000, 1), (20_000, NONE)]);
+        all[..4].iter_mut().for_each(|thread| thread.fixed = true);
+        all[3].demand_permille = demand_permille;
+        Planner::default().spread(&mut all, &domains(2), NOW);
+        assert_eq!(all[5].wanted_domain, expected, "{demand_permille}");
+    }
+}
+
 /// Six tasks that run 2 % of the time need an eighth of a core: they may all be in one domain of four cores.
 #[test]
 fn tasks_that_hardly_run_are_no_crowd() {
