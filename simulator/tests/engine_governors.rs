@@ -200,7 +200,7 @@ fn a_burst_rises_within_a_window_of_hwp() {
     assert!(
         times
             .iter()
-            .all(|&ns| 30 * MS + 2 * MS / 3 <= ns && ns <= 30 * MS + 20 * MS / 3),
+            .all(|ns| (30 * MS + 2 * MS / 3..=30 * MS + 20 * MS / 3).contains(ns)),
         "{times:?}"
     );
     assert!(times.iter().any(|&ns| ns != times[0]));

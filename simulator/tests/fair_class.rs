@@ -205,7 +205,7 @@ fn in_a_busy_domain_no_idle_cpu_is_searched_for() {
             TraceEvent::Wakeup { at_ns, task: 0, cpu } => Some((at_ns / MS, cpu)),
             _ => None,
         };
-        let last = outcome.trace.iter().filter_map(woken).last();
+        let last = outcome.trace.iter().rev().find_map(woken);
         assert_eq!(last, Some((305, woken_on)));
     }
 }

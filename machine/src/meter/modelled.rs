@@ -246,10 +246,16 @@ fn idle_state(kind: &Kind, residency_us: u64) -> usize {
 
 /// Power of the machine in W, from what each of its CPUs did.
 ///
-/// For a core whose threads have busy shares b1, b2, ...: any = 1 - (1 - b1)(1 - b2)..., further = b1 + b2 + ... - any, assuming that they
-/// are independent. P_core = sum over OPPs of share * [any * (idle_w + above) + further * smt_power * above] * (V_domain / V_opp)^2
-/// + (1 - any) * P_idle, above = busy_w - idle_w. V_domain is the highest mean voltage of a core that holds it, which each core does while it is busy or in
-/// an idle state that does; cores are taken as independent in that, too.
+/// For a core whose threads have busy shares b1, b2, ..., assumed to be independent:
+///
+/// ```text
+/// any     = 1 - (1 - b1) (1 - b2) ...
+/// further = b1 + b2 + ... - any
+/// above   = busy_w - idle_w
+/// P_core  = sum over OPPs of share * [any * (idle_w + above) + further * smt_power * above] * (V_domain / V_opp)^2 + (1 - any) * P_idle
+/// ```
+///
+/// V_domain is the highest mean voltage of a core that holds it. A core holds it while it is busy or in an idle state that does, independently of the others.
 pub fn power_w(machine: &Machine, loads: &[Load]) -> f64 {
     let mut cpus: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
     for (i, cpu) in machine.cpus.iter().enumerate() {
