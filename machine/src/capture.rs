@@ -153,19 +153,22 @@ impl Draft {
     }
 }
 
-/// The governor of CPU 0 under `[ships]`, or that the processor chooses by itself, which an energy preference shows.
+/// The governor of CPU 0 under `[ships]`. `powersave` of a driver in active mode is not one: the processor chooses, where it has an energy preference, or
+/// intel_pstate by the algorithm that `hwp` is modelled on.
 fn governor(tree: &dyn Tree) -> (String, &'static str) {
     let read = |file: &str| tree.read(&format!("sys/devices/system/cpu/cpu0/cpufreq/{file}"));
     let Ok(found) = read("scaling_governor") else {
         return ("none".to_string(), "No cpufreq was found.");
     };
-    let is_performance = found.trim() == Governor::Performance.to_string();
-    if let (Ok(preference), false) = (read("energy_performance_preference"), is_performance) {
-        return match preference.trim().parse().map(Governor::Hwp) {
+    let is_powersave = found.trim() == Governor::Powersave.to_string();
+    let is_active = |driver: &str| driver.trim() == "intel_pstate";
+    let preference = read("energy_performance_preference");
+    if is_powersave && (preference.is_ok() || read("scaling_driver").is_ok_and(|driver| is_active(&driver))) {
+        return match preference.unwrap_or_default().trim().parse().map(Governor::Hwp) {
             Ok(hwp) => (hwp.to_string(), "The energy preference is that of CPU 0."),
             Err(_) => (
                 Governor::Hwp(EnergyPreference::BalancePerformance).to_string(),
-                "Assumed: balance_performance stands for an energy preference that is not modelled.",
+                "Assumed: balance_performance stands for the energy preference, which is not modelled or not known.",
             ),
         };
     }

@@ -11,7 +11,10 @@ fn json_keeps_its_contract() {
     let results = all["results"].as_array().unwrap();
     assert_eq!(results.len(), lop_simulator::policy_names().len());
     assert_eq!(results[0]["policy"], "linux");
-    assert_eq!(results[0]["stands_for"], "fair class, schedutil");
+    assert_eq!(
+        results[0]["stands_for"],
+        "fair class with asym packing, hwp with balance_performance"
+    );
     assert!(results[1..].iter().all(|result| result.get("stands_for").is_none()));
     for result in results {
         for key in ["time_s", "cpu_energy_j", "system_energy_j", "system_power_w", "edp_js"] {
@@ -102,7 +105,8 @@ fn without_policies_a_few_are_compared_and_judged() {
     let text = good(folder.path(), &["simulate", "-w", small]).stdout;
     let second = text.lines().nth(1).unwrap();
     assert!(
-        second.starts_with("auto: ") && second.contains(" linux (fair class, schedutil) (modelled)"),
+        second.starts_with("auto: ")
+            && second.contains(" linux (fair class with asym packing, hwp with balance_performance) (modelled)"),
         "{text}"
     );
 }

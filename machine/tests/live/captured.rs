@@ -205,6 +205,18 @@ fn what_a_machine_ships_is_what_it_runs() {
             format!("{governor}performance\n{preference}performance"),
             "fair class, performance",
         ),
+        (
+            format!("{governor}schedutil\n{preference}balance_performance"),
+            "fair class, schedutil",
+        ),
+        (
+            format!("{governor}powersave\ncpu0/cpufreq/scaling_driver = intel_pstate"),
+            "fair class, hwp with balance_performance",
+        ),
+        (
+            format!("{governor}powersave\ncpu0/cpufreq/scaling_driver = acpi-cpufreq"),
+            "fair class, powersave",
+        ),
     ] {
         assert_eq!(ships(&lines), expected, "{lines}");
     }
