@@ -161,9 +161,9 @@ fn governor(tree: &dyn Tree) -> (String, &'static str) {
         return ("none".to_string(), "No cpufreq was found.");
     };
     let is_powersave = found.trim() == Governor::Powersave.to_string();
-    let is_active = |driver: &str| driver.trim() == "intel_pstate";
     let preference = read("energy_performance_preference");
-    if is_powersave && (preference.is_ok() || read("scaling_driver").is_ok_and(|driver| is_active(&driver))) {
+    let is_intel_pstate = || read("scaling_driver").is_ok_and(|driver| driver.trim() == "intel_pstate");
+    if is_powersave && (preference.is_ok() || is_intel_pstate()) {
         return match preference.unwrap_or_default().trim().parse().map(Governor::Hwp) {
             Ok(hwp) => (hwp.to_string(), "The energy preference is that of CPU 0."),
             Err(_) => (

@@ -52,6 +52,23 @@ pub enum EnergyPreference {
     BalancePower,
 }
 
+/// # Errors
+/// No value has the name: which names there are.
+fn by_name<T: Copy>(all: &[(&str, T)], what: &str, name: &str) -> Result<T, String> {
+    let found = all.iter().find(|(known, _)| *known == name);
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let known: Vec<&str> = all.iter().map(|(known, _)| *known).collect();
+        format!("unknown {what} '{name}'; known: {}", known.join(", "))
+    })
+}
+
+/// Each value has a name in the table.
+fn name_of<T: PartialEq>(all: &[(&'static str, T)], value: T) -> &'static str {
+    all.iter()
+        .find(|(_, other)| *other == value)
+        .map_or("", |(name, _)| name)
+}
+
 impl EnergyPreference {
     const ALL: [(&'static str, Self); 2] = [
         ("balance_performance", Self::BalancePerformance),
@@ -59,10 +76,7 @@ impl EnergyPreference {
     ];
 
     pub fn name(self) -> &'static str {
-        Self::ALL
-            .iter()
-            .find(|(_, other)| *other == self)
-            .map_or("", |(name, _)| name)
+        name_of(&Self::ALL, self)
     }
 
     /// What the processor adds to the speed that the busy share asks for, as a share of it. A quarter is what intel_pstate adds where the processor does not
@@ -78,11 +92,7 @@ impl EnergyPreference {
 impl FromStr for EnergyPreference {
     type Err = String;
     fn from_str(name: &str) -> Result<Self, String> {
-        let found = Self::ALL.iter().find(|(known, _)| *known == name);
-        found.map(|(_, preference)| *preference).ok_or_else(|| {
-            let known = Self::ALL.map(|(known, _)| known).join(", ");
-            format!("unknown energy preference '{name}'; known: {known}")
-        })
+        by_name(&Self::ALL, "energy preference", name)
     }
 }
 
@@ -152,18 +162,13 @@ impl Placement {
 impl FromStr for Placement {
     type Err = String;
     fn from_str(name: &str) -> Result<Self, String> {
-        let found = Self::ALL.iter().find(|(known, _)| *known == name);
-        found.map(|(_, placement)| *placement).ok_or_else(|| {
-            let known = Self::ALL.map(|(known, _)| known).join(", ");
-            format!("unknown placement '{name}'; known: {known}")
-        })
+        by_name(&Self::ALL, "placement", name)
     }
 }
 
 impl fmt::Display for Placement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = Self::ALL.iter().find(|(_, placement)| placement == self);
-        f.write_str(name.map_or("", |(name, _)| name))
+        f.write_str(name_of(&Self::ALL, *self))
     }
 }
 

@@ -3,9 +3,9 @@
 
 use crate::cells::first_policy;
 use crate::grid::{Column, Grid};
-use crate::model::{Cell, Report, RunResult};
-use crate::rows::response_s;
-use crate::sweep::value_text;
+use crate::model::{Report, RunResult};
+use crate::rows::{geometric_mean, Ratios};
+use crate::sweep::{points, value_text, PointGroup};
 use serde_json::Value;
 
 /// Over the first policy, up to which a cell is not later: the time, or the mean response where the clock sets the end; and the 99th percentile of responses.
@@ -34,10 +34,6 @@ impl Over {
     }
 }
 
-fn delay_s(result: &RunResult) -> f64 {
-    response_s(result).unwrap_or(result.time_s)
-}
-
 fn p99_us(result: &RunResult) -> Option<f64> {
     result.counters.get("response_us")?.get("p99").and_then(Value::as_f64)
 }
@@ -46,10 +42,11 @@ fn p99_us(result: &RunResult) -> Option<f64> {
 fn over_first(results: &[&RunResult], own: &RunResult, first: &RunResult) -> Over {
     let of = |result: &RunResult| {
         let p99 = p99_us(result).zip(p99_us(first)).filter(|(_, first)| *first > 0.0);
+        let ratios = Ratios::of(result, first);
         Over {
-            time: delay_s(result) / delay_s(first),
+            time: ratios.delay,
             p99: p99.map_or(0.0, |(own, first)| own / first),
-            energy: result.system_energy_j / first.system_energy_j,
+            energy: ratios.energy,
             least: 1.0,
         }
     };
@@ -58,11 +55,6 @@ fn over_first(results: &[&RunResult], own: &RunResult, first: &RunResult) -> Ove
         least: in_time.map(|over| over.energy).fold(1.0, f64::min),
         ..of(own)
     }
-}
-
-/// exp(mean(ln x)).
-fn geometric_mean(all: &[Over], of: fn(&Over) -> f64) -> f64 {
-    (all.iter().map(|over| of(over).ln()).sum::<f64>() / all.len() as f64).exp()
 }
 
 fn row(name: &str, all: &[Over]) -> Vec<String> {
@@ -84,13 +76,12 @@ fn row(name: &str, all: &[Over]) -> Vec<String> {
 pub(crate) fn pareto_grid(report: &Report) -> Option<Grid> {
     let swept = report.cells.first()?.point.keys().next()?;
     let mut groups: Vec<(String, Vec<Over>)> = Vec::new();
-    let mut results = report.results.as_slice();
-    for cell in &report.cells {
-        let Some((over, rest)) = of_cell(cell, results) else {
-            continue;
-        };
-        results = rest;
-        let name = value_text(&cell.point[swept]);
+    for PointGroup { point, results } in points(report) {
+        let cell = report.cells.iter().find(|cell| cell.point == *point);
+        let own = cell.and_then(|cell| results.iter().find(|result| result.policy == cell.judged));
+        let Some(own) = own else { continue };
+        let over = over_first(&results, own, results[0]);
+        let name = value_text(&point[swept]);
         match groups.iter_mut().find(|(known, _)| *known == name) {
             Some((_, all)) => all.push(over),
             None => groups.push((name, vec![over])),
@@ -108,15 +99,6 @@ pub(crate) fn pareto_grid(report: &Report) -> Option<Grid> {
         rows: of_groups.chain([row("all", &all)]).collect(),
         columns,
     })
-}
-
-/// The judged policy in a cell, and the results behind those of the cell. Results are in the order of cells.
-fn of_cell<'a>(cell: &Cell, results: &'a [RunResult]) -> Option<(Over, &'a [RunResult])> {
-    let begin = results.iter().position(|result| result.point == cell.point)?;
-    let here = results[begin..].iter().take_while(|result| result.point == cell.point);
-    let here: Vec<&RunResult> = here.collect();
-    let own = here.iter().find(|result| result.policy == cell.judged)?;
-    Some((over_first(&here, own, here[0]), &results[begin + here.len()..]))
 }
 
 /// What the columns count.

@@ -31,8 +31,13 @@ pub(crate) fn response_s(result: &RunResult) -> Option<f64> {
     result.counters.get("mean_response_s")?.as_f64()
 }
 
+/// exp(mean(ln x)).
+pub(crate) fn geometric_mean<T>(all: &[T], of: fn(&T) -> f64) -> f64 {
+    (all.iter().map(|x| of(x).ln()).sum::<f64>() / all.len() as f64).exp()
+}
+
 impl Ratios {
-    fn of(result: &RunResult, first: &RunResult) -> Self {
+    pub fn of(result: &RunResult, first: &RunResult) -> Self {
         let energy = result.relative.system_energy;
         match (response_s(result), response_s(first)) {
             (Some(own), Some(other)) if other > 0.0 => Self {
@@ -49,7 +54,7 @@ impl Ratios {
     }
 
     fn mean(all: &[Self]) -> Self {
-        let mean = |of: fn(&Self) -> f64| (all.iter().map(|r| of(r).ln()).sum::<f64>() / all.len() as f64).exp();
+        let mean = |of| geometric_mean(all, of);
         Self {
             delay: mean(|r| r.delay),
             energy: mean(|r| r.energy),

@@ -3,7 +3,7 @@
 
 use crate::comparison::Estimate;
 use crate::model::{PointValue, Report, RunResult};
-use crate::rows::response_s;
+use crate::rows::{geometric_mean, response_s};
 use crate::sweep::{points, policies, value_text, PointGroup};
 
 /// The policy that a verdict is about where it is among the others: the default of every command.
@@ -248,7 +248,7 @@ fn changes_of<'a>(report: &Report, groups: &[PointGroup<'a>], policy: &str, firs
 
 /// Relative to the first policy: the geometric mean over points.
 fn mean_energy(all: &[Changes]) -> f64 {
-    all.iter().map(|changes| changes.energy.value.ln()).sum::<f64>() / all.len() as f64
+    geometric_mean(all, |changes| changes.energy.value)
 }
 
 /// Instead of a judgement, where ratios have no interval.

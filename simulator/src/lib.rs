@@ -44,6 +44,12 @@ pub struct RunOptions {
     pub decisions: bool,
 }
 
+impl RunOptions {
+    pub(crate) fn placement_on(&self, machine: &Machine) -> Placement {
+        self.placement.unwrap_or(machine.ships.placement)
+    }
+}
+
 /// Runs `workload` on `machine` under `policy`. The same input gives the same outcome, bit for bit.
 ///
 /// # Errors

@@ -36,6 +36,10 @@ impl Stream {
     pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(n)) >> 64) as u64
     }
+    /// Uniform from `least` to `most`, both among them.
+    pub fn between(&mut self, least: u64, most: u64) -> u64 {
+        least + self.below(most.saturating_sub(least).saturating_add(1))
+    }
     /// Box-Muller, with libm so that results are the same on every machine.
     fn normal(&mut self) -> f64 {
         let radius = libm::sqrt(-2.0 * libm::log(self.unit()));
@@ -45,7 +49,7 @@ impl Stream {
     pub fn draw(&mut self, amount: &Amount) -> u64 {
         match *amount {
             Amount::Fixed(ns) => ns,
-            Amount::Uniform { min_ns, max_ns } => min_ns + self.below(max_ns.saturating_sub(min_ns).saturating_add(1)),
+            Amount::Uniform { min_ns, max_ns } => self.between(min_ns, max_ns),
             Amount::Exponential { mean_ns } => (-libm::log(self.unit()) * mean_ns) as u64,
             Amount::Lognormal { mean_ns, cv } => {
                 let variance = libm::log1p(cv * cv);

@@ -483,22 +483,19 @@ fn late() -> Workload {
     workload
 }
 
+/// Where and when that task starts, on the big core and the little one.
+fn starts_of_late(placement: Placement, workload: &Workload) -> Vec<(u64, u16)> {
+    let outcome = placed(placement, &big_with_threads_and_little(), workload, PERFORMANCE);
+    let late = outcome.task_names.iter().position(|name| name.starts_with("late"));
+    starts_of(&outcome, late.unwrap() as u32)
+}
+
 /// It begins on the little core, as the big one is busy until 10 ms, and is there for life but for asym packing: at the tick at 12 ms the big one ranks higher.
 #[test]
 fn asym_packing_lifts_a_running_task_to_a_core_of_higher_rank() {
     let mut workload = late();
     busy(&mut workload, 0, 0, 10);
-    let of = |placement| {
-        let outcome = placed(placement, &big_with_threads_and_little(), &workload, PERFORMANCE);
-        starts_of(
-            &outcome,
-            outcome
-                .task_names
-                .iter()
-                .position(|name| name.starts_with("late"))
-                .unwrap() as u32,
-        )
-    };
+    let of = |placement| starts_of_late(placement, &workload);
     assert_eq!(of(Placement::FairClass), [(1, 2)]);
     assert_eq!(of(Placement::AsymPacking), [(1, 2), (12, 0)]);
 }
@@ -510,17 +507,7 @@ fn asym_packing_prefers_a_slow_core_to_a_sibling() {
     let mut workload = late();
     busy(&mut workload, 0, 0, 50);
     busy(&mut workload, 2, 0, 5);
-    let of = |placement| {
-        let outcome = placed(placement, &big_with_threads_and_little(), &workload, PERFORMANCE);
-        starts_of(
-            &outcome,
-            outcome
-                .task_names
-                .iter()
-                .position(|name| name.starts_with("late"))
-                .unwrap() as u32,
-        )
-    };
+    let of = |placement| starts_of_late(placement, &workload);
     assert_eq!(of(Placement::FairClass), [(1, 1)]);
     assert_eq!(of(Placement::AsymPacking), [(1, 1), (12, 2), (56, 0)]);
 }

@@ -97,7 +97,7 @@ impl Fair {
         let nr_cpus = machine.cpus.len();
         Self {
             waiting: WaitingTasks::default(),
-            placement: options.placement.unwrap_or(machine.ships.placement),
+            placement: options.placement_on(machine),
             random: Stream::new(options.seed ^ 0x70_6c61_6365),
             idle_cores: (0..nr_cpus as u32).map(|cpu| (0, cpu)).collect(),
             idle_threads: BTreeSet::new(),

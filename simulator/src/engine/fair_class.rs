@@ -22,7 +22,7 @@
 //! running tasks at the tick.
 //!
 //! Left out: slices that end between ticks (HRTICK, which newer kernels have on); deadlines of slices of unequal length (a queue is in order of virtual time);
-//! asym packing when a CPU falls idle; `wake_wide` and `wake_affine_weight` (a waker that is busy with more draws nobody near); weights in balancing, which counts tasks;
+//! asym packing when a CPU falls idle; `wake_wide` and `wake_affine_weight` (a waker that is busy with more draws no task near); weights in balancing, which counts tasks;
 //! that a CPU which is never idle for long takes nothing when it falls idle (`avg_idle`); active balancing of siblings that share a core but for asym packing; NUMA imbalance that
 //! is allowed, and NUMA balancing; exec; uclamp; what schedutil adds for tasks that wait (runnable_avg, iowait boost), and that it holds the speed of a CPU
 //! that was not idle.
@@ -321,23 +321,23 @@ impl World<'_, FairClass> {
         let (average_ns, weights) = self.average(cpu, None);
         let (class, task) = (&self.scheduler, &mut self.work.tasks[id as usize]);
         let weight = class.shares.weight(task.app, task.policy.weight);
-        let lag_ns = u128::from(class.tasks[id as usize].lag_ns);
-        let lag_ns = (lag_ns * u128::from(weights + weight) / u128::from(weights.max(1))) as u64;
-        let lag_ns = if weights == 0 { 0 } else { lag_ns };
+        let behind = u128::from(class.tasks[id as usize].lag_ns) * u128::from(weights + weight);
+        // Alone it is the average.
+        let lag_ns = behind.checked_div(u128::from(weights)).unwrap_or(0) as u64;
         task.policy.vtime_ns = task.policy.vtime_ns.max(average_ns.saturating_sub(lag_ns));
     }
 
     /// Preemption at wakeup (`wakeup_preempt_fair`, RUN_TO_PARITY): a running task that is ahead of the average gives way to the first that waits, one that is
     /// not ends its slice.
     fn is_preempted(&mut self, cpu: usize) -> bool {
-        let Some(id) = self.cores.cpus[cpu].task else {
+        let first_ns = self.scheduler.cpus[cpu].waiting.first_ns();
+        let (Some(id), Some(first_ns)) = (self.cores.cpus[cpu].task, first_ns) else {
             return false;
         };
         self.settle(cpu);
         self.pay(cpu);
         let vtime_ns = self.work.tasks[id as usize].policy.vtime_ns;
-        let first_ns = self.scheduler.cpus[cpu].waiting.first_ns();
-        vtime_ns > self.average(cpu, None).0 && first_ns.is_some_and(|first_ns| first_ns < vtime_ns)
+        first_ns < vtime_ns && vtime_ns > self.average(cpu, None).0
     }
 
     /// Carries a task's lag from the virtual time of its last CPU over to that of `cpu`, and bounds it.
@@ -352,12 +352,8 @@ impl World<'_, FairClass> {
         policy.vtime_ns = class.shares.bound_lag((here_ns, class.slice_ns), owner, carried_ns);
     }
 
-    /// A runnable task goes to a CPU: it starts if that is idle, and waits there if not.
-    fn put(&mut self, id: u32, cpu: usize, woken: bool) {
-        self.renew(id, cpu);
-        if woken {
-            self.wake_lag(id, cpu);
-        }
+    /// A runnable task goes to a CPU, whose virtual time it has: it starts if that is idle, and waits there if not.
+    fn put(&mut self, id: u32, cpu: usize) {
         self.scheduler.attach(id, cpu, self.time.now_ns);
         if self.scheduler.cpus[cpu].idle {
             self.start_on_idle(cpu, id, self.scheduler.slice_ns);
@@ -425,7 +421,9 @@ impl Scheduler for FairClass {
         let task = &world.work.tasks[id as usize];
         world.scheduler.shares.enter(task.app, task.policy.weight);
         let cpu = world.choose(id);
-        world.put(id, cpu, true);
+        world.renew(id, cpu);
+        world.wake_lag(id, cpu);
+        world.put(id, cpu);
         if world.is_preempted(cpu) {
             world.time.after(0, Kind::Scheduler(OwnEvent::Preempt), cpu as u32);
         }
@@ -434,7 +432,8 @@ impl Scheduler for FairClass {
     fn enqueue(world: &mut World<'_, Self>, id: u32, cpu: u32) {
         world.scheduler.unexpect(id);
         let cpu = world.scheduler.moving_to.take().unwrap_or(cpu as usize);
-        world.put(id, cpu, false);
+        world.renew(id, cpu);
+        world.put(id, cpu);
     }
     fn own_event(world: &mut World<'_, Self>, _event: OwnEvent, cpu: u32) {
         if world.is_preempted(cpu as usize) {

@@ -71,12 +71,7 @@ pub(crate) fn simulate(
     match choice {
         PolicyChoice::Linux(_) if choice.is_fair_class(machine, options.placement) => {
             let by_energy = choice.governor_on(machine) == Some(Governor::Eas);
-            let class = FairClass::new(
-                machine,
-                workload,
-                by_energy,
-                options.placement.unwrap_or(machine.ships.placement),
-            );
+            let class = FairClass::new(machine, workload, by_energy, options.placement_on(machine));
             run(World::new(machine, workload, choice, options, rates, class)?)
         }
         PolicyChoice::Linux(_) => run(World::new(machine, workload, choice, options, rates, fair(None))?),

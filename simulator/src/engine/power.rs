@@ -71,10 +71,7 @@ impl<'a> Power<'a> {
     /// An exit that takes `longest_ns` at most: uniform from the machine's shortest share of it on.
     fn draw_exit_ns(&mut self, longest_ns: u64) -> u64 {
         let shortest_ns = (longest_ns as f64 * self.machine.shortest_exit_share) as u64;
-        match longest_ns - shortest_ns {
-            0 => longest_ns,
-            range_ns => shortest_ns + self.random.below(range_ns + 1),
-        }
+        self.random.between(shortest_ns, longest_ns)
     }
 
     /// How long the core takes to wake up from its present state.

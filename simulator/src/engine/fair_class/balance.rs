@@ -199,13 +199,13 @@ impl World<'_, FairClass> {
         if ranks[best] > rank {
             return self.move_running(cpu, best);
         }
-        let single = idle.max_by_key(|&other| (self.cores.of(other).cpus.len() == 1, ranks[other], Reverse(other)));
-        let single = single.filter(|&other| self.cores.of(other).cpus.len() == 1);
-        if let (Some(to), true) = (single, self.cores.cores[self.cores.cpus[cpu].core].busy > 1) {
-            if self.time.now_ns >= self.scheduler.spread_ns {
-                self.scheduler.spread_ns = self.time.now_ns + self.scheduler.cpus.len() as u64 * NS_PER_CPU;
-                self.move_running(cpu, to);
-            }
+        if self.cores.of(cpu).busy < 2 || self.time.now_ns < self.scheduler.spread_ns {
+            return;
+        }
+        let single = idle.filter(|&other| self.cores.of(other).cpus.len() == 1);
+        if let Some(to) = single.max_by_key(|&other| (ranks[other], Reverse(other))) {
+            self.scheduler.spread_ns = self.time.now_ns + self.scheduler.cpus.len() as u64 * NS_PER_CPU;
+            self.move_running(cpu, to);
         }
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where the fair class places a task.
 
-use super::FairClass;
+use super::{has_smt, FairClass};
 use crate::engine::world::World;
 use crate::workload::Step;
 use std::cmp::Reverse;
@@ -97,8 +97,7 @@ impl World<'_, FairClass> {
         let (before, behind) = cpus.split_at(cpus.partition_point(|&cpu| cpu <= target));
         let allowed = || (behind.iter().chain(before).copied()).filter(|&cpu| self.may_run(id, cpu));
         let idle = |&cpu: &usize| self.scheduler.cpus[cpu].idle;
-        let has_siblings = self.machine.cpus.len() > self.machine.nr_cores;
-        if has_siblings && cpus.iter().any(|&cpu| self.whole_core_idle(cpu)) {
+        if has_smt(self.machine) && cpus.iter().any(|&cpu| self.whole_core_idle(cpu)) {
             let whole = allowed().find(|&cpu| self.whole_core_idle(cpu));
             return whole.or_else(|| allowed().find(idle)).filter(|_| most > 0);
         }

@@ -44,8 +44,7 @@ impl Windows {
     }
 
     fn begin(&mut self, domain: usize, time: &mut Time) {
-        let (shortest_ns, longest_ns) = self.range_ns;
-        let lasts_ns = shortest_ns + self.random.below(longest_ns - shortest_ns + 1);
+        let lasts_ns = self.random.between(self.range_ns.0, self.range_ns.1);
         self.began_ns[domain] = Some(time.now_ns);
         time.after(lasts_ns, Kind::Window, domain as u32);
     }
