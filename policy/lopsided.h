@@ -585,7 +585,7 @@ lop_rule void lop_set_allowed(struct lop_sched *s, struct lop_task *t, const str
 		u64 all = s->topology.cpus.word[i & (LOP_CPU_WORDS - 1)];
 		u64 both = all & t->allowed.word[i & (LOP_CPU_WORDS - 1)];
 		t->restricted |= both != (all & ~s->topology.isolated.word[i & (LOP_CPU_WORDS - 1)]);
-		nr += (u32)__builtin_popcountll(both);
+		nr += lop_nr_bits(both);
 	}
 	t->nr_allowed = nr;
 	t->bound = lop_has_isolated(s) && lop_cpus_meet(&t->allowed, &s->topology.isolated);

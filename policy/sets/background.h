@@ -86,8 +86,8 @@ lop_subprog u32 lop_background_wanted(const struct lop_sched *s lop_nonnull)
 		return 0;
 	lop_for_words(i) {
 		u32 n = i & (LOP_CPU_WORDS - 1);
-		most += (u32)__builtin_popcountll(lop_background_word(s, n));
-		wanted += (u32)__builtin_popcountll(s->set[LOP_GREEN].cpus.word[n] & s->taken.word[n]);
+		most += lop_nr_bits(lop_background_word(s, n));
+		wanted += lop_nr_bits(s->set[LOP_GREEN].cpus.word[n] & s->taken.word[n]);
 	}
 	return (u32)lop_min(wanted, most);
 }

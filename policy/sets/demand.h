@@ -104,7 +104,7 @@ lop_rule u32 lop_shared_cores(const struct lop_sched *s)
 	int i;
 	lop_for_words(i) {
 		u32 n = i & (LOP_CPU_WORDS - 1);
-		shared += (u32)__builtin_popcountll(s->set[LOP_HIGH].cpus.word[n] & s->beside_busy.word[n] & ~s->idle.word[n]);
+		shared += lop_nr_bits(s->set[LOP_HIGH].cpus.word[n] & s->beside_busy.word[n] & ~s->idle.word[n]);
 	}
 	return shared / 2;
 }
