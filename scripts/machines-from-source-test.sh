@@ -268,7 +268,7 @@ for place in client server; do
   is_taken "intel-one-4s-$place"
   has "out/intel-one-$place.toml" "name = \"intel-one-$place\""
   has "out/intel-one-$place.toml" 'exit_us = 200'
-  has "out/intel-one-$place.toml" '{ name = "C1E", exit_us = 3, residency_us = 0 },'
+  has "out/intel-one-$place.toml" '{ name = "C1E", exit_us = 3, residency_us = 0, holds_voltage = false },'
   # Half-way from 0.1 to 0.02 W, and from 0.04 to 0.01 W. C6, with the residency of C7, is not used.
   has "out/intel-one-$place.toml" '{ name = "C7", exit_us = 120, residency_us = 300, w = 0.06 },'
   has "out/intel-one-$place.toml" '{ name = "C7", exit_us = 120, residency_us = 300, w = 0.025 },'

@@ -463,7 +463,7 @@ def table_toml(table, place, origin, donor):
 def idle_toml(states, first_w, deepest_w):
     lines = []
     for i, (name, exit_us, residency_us) in enumerate(states):
-        watts = f", w = {format_figure(between(first_w, deepest_w, i, len(states) - 1))}" if i else ""
+        watts = f", w = {format_figure(between(first_w, deepest_w, i, len(states) - 1))}" if i else ", holds_voltage = false" if name == "C1E" else ""
         lines.append(f"  {{ name = {quote(name)}, exit_us = {exit_us}, residency_us = {residency_us}{watts} }},\n")
     return "".join(lines)
 

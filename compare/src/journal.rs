@@ -68,6 +68,9 @@ pub struct MeterUsed {
     /// Whether energies are those of the whole system, or of the processor and its memory only.
     pub whole_system: bool,
     pub update_period_s: Option<f64>,
+    /// Ratios of energies are shown, joules not ([`Source::only_ratios`]).
+    #[serde(default)]
+    pub only_ratios: bool,
 }
 
 impl From<&Source> for MeterUsed {
@@ -77,6 +80,7 @@ impl From<&Source> for MeterUsed {
             name: source.name.clone(),
             whole_system: source.whole_system,
             update_period_s: source.update_period.map(|period| period.as_secs_f64()),
+            only_ratios: source.only_ratios,
         }
     }
 }

@@ -30,7 +30,7 @@ impl Interval {
 /// The method for intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Student's t, of means and of logarithms of ratios.
+    /// Student's t, of logarithms of means and of ratios.
     Student,
     /// [`bca`], of means, medians and logarithms of ratios.
     Bca,
@@ -44,6 +44,25 @@ impl Method {
             Self::Bca => bca(values, CONFIDENCE, mean),
         }
     }
+
+    /// The same on a logarithmic scale where no value is below 0, so that the interval is not either; `None` also where nothing varies.
+    ///
+    /// ```text
+    /// m exp(-+ t(0.975, n - 1) * s / (m sqrt(n)))      var(ln m) = var(m) / m^2 to first order
+    /// ```
+    fn of_quantity(self, values: &[f64]) -> Option<Interval> {
+        let interval = self.of_mean(values).filter(|_| varies(values))?;
+        let mean = mean(values);
+        let is_positive = mean > 0.0 && values.iter().all(|&value| value >= 0.0);
+        let end = |end: f64| mean * (end / mean - 1.0).exp();
+        Some(match self {
+            Self::Student if is_positive => Interval {
+                low: end(interval.low),
+                high: end(interval.high),
+            },
+            _ => interval,
+        })
+    }
 }
 
 /// Repeated measurements of one quantity, in its own unit.
@@ -54,11 +73,11 @@ pub struct Summary {
     /// Sample standard deviation (n - 1); `None` for one value.
     pub deviation: Option<f64>,
     pub median: f64,
-    /// `None` for one value, and for Student's t, which has none.
+    /// `None` for one value, where nothing varies, and for Student's t, which has none.
     pub median_interval: Option<Interval>,
     pub min: f64,
     pub max: f64,
-    /// Interval of the mean; `None` for one value.
+    /// Interval of the mean; `None` for one value, and where nothing varies.
     pub interval: Option<Interval>,
 }
 
@@ -66,16 +85,17 @@ impl Summary {
     /// Mean m, s^2 = sum((x - m)^2) / (n - 1). `None` without values.
     pub fn of(values: &[f64], method: Method) -> Option<Self> {
         let (mean, deviation) = moments(values)?;
+        let has_one = method == Method::Bca && varies(values);
         let of_median = || bca(values, CONFIDENCE, |values| median(values).unwrap_or(f64::NAN));
         Some(Self {
             count: values.len(),
             mean,
             deviation,
             median: median(values)?,
-            median_interval: (method == Method::Bca).then(of_median).flatten(),
+            median_interval: has_one.then(of_median).flatten(),
             min: values.iter().copied().fold(f64::INFINITY, f64::min),
             max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-            interval: method.of_mean(values),
+            interval: method.of_quantity(values),
         })
     }
 }
@@ -105,6 +125,10 @@ impl Ratio {
             }),
         })
     }
+}
+
+fn varies(values: &[f64]) -> bool {
+    values.iter().any(|value| *value != values[0])
 }
 
 /// The mean, and the sample standard deviation if there are two or more values.

@@ -45,6 +45,7 @@ impl TenWatts {
                 name: "made up".into(),
                 whole_system: true,
                 update_period: None,
+                only_ratios: false,
             },
             begin: Instant::now(),
             left,

@@ -6,6 +6,7 @@ mod points;
 mod shape;
 
 use crate::live::{self, LiveError, LiveMachine, Tree};
+use crate::read::processor_name;
 use crate::{EnergyPreference, Governor, Machine, Placement};
 pub(crate) use points::frequencies;
 use points::KindPoints;
@@ -29,7 +30,7 @@ pub fn capture(tree: &dyn Tree, name: &str, like: &Machine, speed: Option<f64>) 
     draft.first_notes = vec![
         format!(
             "{} To measure them, use 'lop machine measure' or 'lop machine fit'.",
-            watts_note(like)
+            draft.take_watts(like)
         ),
         match speed {
             Some(_) => "Speed as measured by a loop (docs/recording.md), on an idle machine at its highest frequency.",
@@ -44,22 +45,6 @@ pub fn capture(tree: &dyn Tree, name: &str, like: &Machine, speed: Option<f64>) 
     Ok(draft.text(name, "as captured", like))
 }
 
-/// The note that says so begins with these words.
-const WATTS_ASSUMED: &str = "Watts are assumed";
-
-/// The note about watts that were not measured.
-pub(crate) fn watts_note(like: &Machine) -> String {
-    format!(
-        "{WATTS_ASSUMED}: those of {}, a core at the same share of its highest frequency.",
-        like.name
-    )
-}
-
-/// Whether the watts of a captured file are assumed.
-pub(crate) fn has_assumed_watts(machine: &Machine) -> bool {
-    machine.notes.iter().any(|note| note.starts_with(WATTS_ASSUMED))
-}
-
 /// A machine file before it is written down.
 pub(crate) struct Draft {
     pub live: LiveMachine,
@@ -71,6 +56,8 @@ pub(crate) struct Draft {
     /// The governor under `[ships]`, and where it comes from.
     ships: (String, &'static str),
     placement: Placement,
+    processor: Option<String>,
+    watts_of: Option<String>,
     /// Where watts and speeds come from.
     pub first_notes: Vec<String>,
     notes: Vec<String>,
@@ -98,12 +85,23 @@ impl Draft {
             base_uw: like.base_uw,
             ships: governor(tree),
             placement: placement(tree),
+            processor: processor_name(tree),
+            watts_of: None,
             first_notes: Vec::new(),
             live,
             shape,
             points,
             notes,
         })
+    }
+
+    /// Names the machine whose watts stay in the file. Returns the note about it.
+    pub fn take_watts(&mut self, like: &Machine) -> String {
+        self.watts_of = Some(like.name.clone());
+        format!(
+            "Watts are assumed: those of {}, a core at the same share of its highest frequency.",
+            like.name
+        )
     }
 
     /// Kinds as the live machine numbers them.
@@ -116,6 +114,10 @@ impl Draft {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "name = {}", quoted(name));
         let _ = writeln!(text, "description = \"{how}: {} CPUs\"", self.live.cpus.len());
+        let names = [("processor", &self.processor), ("watts_of", &self.watts_of)];
+        for (key, name) in names {
+            text.extend(name.iter().map(|name| format!("{key} = {}\n", quoted(name))));
+        }
         text += "notes = [\n";
         let notes = self.first_notes.iter().chain(&self.notes);
         text.extend(notes.map(|note| format!("  {},\n", quoted(note))));
@@ -208,10 +210,11 @@ fn kind_text(kind: &shape::Kind, points: &KindPoints, speed: f64) -> String {
     text += "]\nidle = [\n";
     for state in &points.idle {
         text += &format!(
-            "  {{ name = {}, exit_us = {}, residency_us = {} }},\n",
+            "  {{ name = {}, exit_us = {}, residency_us = {}, holds_voltage = {} }},\n",
             quoted(&state.name),
             state.exit_us,
-            state.residency_us
+            state.residency_us,
+            state.holds_voltage
         );
     }
     text + "]\n"

@@ -8,7 +8,6 @@ mod source;
 pub use estimate::{estimated, modelled};
 pub use source::{find, unmeasured, Watts};
 
-use crate::capture::has_assumed_watts;
 use crate::live::LiveMachine;
 use crate::meter::OWN_MODEL;
 use crate::{Kind, Machine};
@@ -27,7 +26,7 @@ pub fn measured(root: &Path, live: &LiveMachine) -> Result<Option<Machine>, Stri
     let file = file.display();
     let anew = format!("'lop machine measure --force -o {file}' measures again");
     let machine = crate::load(&file.to_string(), &[]).map_err(|error| error.to_string())?;
-    if has_assumed_watts(&machine) {
+    if machine.watts_of.is_some() {
         return Err(format!(
             "{file} has the watts of another machine, as no meter measured these; with one ('lop doctor' lists them) {anew}"
         ));
@@ -118,7 +117,7 @@ pub fn power(machine: &Machine) -> Power {
         cores * opp.idle_uw.saturating_sub(park.power_uw) + domains * of_domain
     });
     Power {
-        base_mw: mw(machine.base_uw),
+        base_mw: mw(machine.base_uw + machine.dram.idle_uw),
         node_mw: mw(saved),
         core_mw: mw(opp.busy_uw - opp.idle_uw),
     }

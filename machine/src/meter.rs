@@ -111,6 +111,8 @@ pub struct Source {
     pub whole_system: bool,
     /// How often the meter updates, if known.
     pub update_period: Option<Duration>,
+    /// Modelled with the watts of another processor: ratios of energies say something, joules little.
+    pub only_ratios: bool,
 }
 
 /// A meter in use.

@@ -12,6 +12,8 @@ pub struct Machine {
     pub description: String,
     /// `model name` of `/proc/cpuinfo` on such a machine; `None`: not known.
     pub processor: Option<String>,
+    /// The machine whose watts were taken, as these are not known; `None`: they are its own.
+    pub watts_of: Option<String>,
     /// Kinds of cores, fastest first.
     pub kinds: Vec<Kind>,
     /// Logical CPUs by number; SMT siblings share `core`.
@@ -189,6 +191,22 @@ pub struct Thermal {
 }
 
 impl Machine {
+    /// The machine whose watts were taken, if it has another processor: joules then say little, ratios between policies more.
+    pub fn foreign_watts(&self) -> Option<&str> {
+        let donor = self.watts_of.as_deref()?;
+        let of_donor = crate::builtin_text(donor).and_then(|text| crate::read(donor, text).ok()?.processor);
+        (of_donor.is_none() || of_donor != self.processor).then_some(donor)
+    }
+
+    /// The name, and the machine whose watts were taken: "this (watts of phenom-9750, another processor)".
+    pub fn title(&self) -> String {
+        match (&self.watts_of, self.foreign_watts()) {
+            (None, _) => self.name.clone(),
+            (Some(donor), None) => format!("{} (watts of {donor}, the same processor)", self.name),
+            (Some(donor), Some(_)) => format!("{} (watts of {donor}, another processor)", self.name),
+        }
+    }
+
     /// Highest work rate of any one physical core, in reference seconds per second, for work that scales with frequency (SMT
     /// gain left out).
     pub fn top_speed(&self) -> f64 {

@@ -4,9 +4,10 @@
 //! P = base + DRAM idle + sum over voltage domains of domain_w(OPP of highest voltage in it)
 //!   + sum over cores of w(OPP, activity) * (V_domain / V_opp)^2
 //!
-//! A core that sleeps without holding the voltage counts at its lowest OPP there. In an idle state with watts of its own the core is power-gated, so its watts do not scale with the voltage.
+//! A core that sleeps without holding the voltage counts at its lowest OPP in both sums. In an idle state with watts of its own the core is power-gated, so its
+//! watts do not scale with the voltage.
 
-use crate::{Cpu, Machine, Opp};
+use crate::{Cpu, Kind, Machine, Opp};
 
 /// What one physical core does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,11 +34,7 @@ pub fn steady_power_w(machine: &Machine, cores: &[CoreState]) -> f64 {
     let mut highest: Vec<Option<&Opp>> = vec![None; machine.nr_voltage_domains];
     for (cpu, state) in first_cpu.iter().zip(cores) {
         let kind = &machine.kinds[usize::from(cpu.kind)];
-        let holds = match state.activity {
-            Activity::Idle(index) => kind.idle_states[index].holds_voltage,
-            Activity::Busy(_) => true,
-        };
-        let opp = &kind.opps[if holds { state.opp } else { 0 }];
+        let opp = counts_at(kind, *state);
         let domain = &mut highest[usize::from(cpu.voltage_domain)];
         if domain.is_none_or(|other| (opp.mv, opp.domain_uw) > (other.mv, other.domain_uw)) {
             *domain = Some(opp);
@@ -60,9 +57,18 @@ fn first_cpus(machine: &Machine) -> Vec<&Cpu> {
     first.into_iter().flatten().collect()
 }
 
+/// The OPP at which a core counts.
+fn counts_at(kind: &Kind, state: CoreState) -> &Opp {
+    let holds = match state.activity {
+        Activity::Idle(index) => kind.idle_states[index].holds_voltage,
+        Activity::Busy(_) => true,
+    };
+    &kind.opps[if holds { state.opp } else { 0 }]
+}
+
 fn core_power_uw(machine: &Machine, cpu: &Cpu, state: CoreState, domain_mv: u32) -> f64 {
     let kind = &machine.kinds[usize::from(cpu.kind)];
-    let opp = &kind.opps[state.opp];
+    let opp = counts_at(kind, state);
     let scale = (f64::from(domain_mv) / f64::from(opp.mv)).powi(2);
     match state.activity {
         Activity::Idle(index) => match kind.idle_states[index].power_uw {

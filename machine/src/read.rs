@@ -6,7 +6,7 @@ use crate::calibration;
 use crate::capture::{capture, THIS, WATTS_OF};
 use crate::check::Source;
 use crate::input::{self, Override};
-use crate::live::Folder;
+use crate::live::{Folder, Tree};
 use crate::memory_domains::{self, divisor};
 use crate::model::tell_fastest;
 use crate::schema::{
@@ -25,6 +25,8 @@ use toml::Spanned;
 pub(crate) const MAX_W: f64 = 1e6;
 /// Longest time of a single figure, µs.
 pub(crate) const MAX_US: f64 = 1e9;
+/// Most characters of a machine's name and of its processor's.
+const NAME: usize = 64;
 /// Most lines of `sources` and of `notes`.
 const MAX_NOTES: usize = 64;
 const MAX_CPUS_I64: i64 = MAX_CPUS as i64;
@@ -46,8 +48,12 @@ fn text_of(name_or_path: &str) -> Result<(String, String), InputError> {
     }
     if name_or_path == THIS {
         let file = "this machine".to_string();
-        let like = load(WATTS_OF, &[])?;
-        return match capture(&Folder::new(Path::new("/")), THIS, &like, Some(calibration::speed())) {
+        let root = Folder::new(Path::new("/"));
+        let like = match of_processor(&root) {
+            Some(model) => model,
+            None => load(WATTS_OF, &[])?,
+        };
+        return match capture(&root, THIS, &like, Some(calibration::speed())) {
             Ok(text) => Ok((file, text)),
             Err(error) => Err(InputError::new(file, error.to_string())),
         };
@@ -60,6 +66,22 @@ fn text_of(name_or_path: &str) -> Result<(String, String), InputError> {
             Err(InputError::new(format!("'{name_or_path}'"), message))
         }
     }
+}
+
+/// `model name` of `/proc/cpuinfo`.
+pub(crate) fn processor_name(tree: &dyn Tree) -> Option<String> {
+    let cpuinfo = tree.read("proc/cpuinfo").ok()?;
+    let mut fields = cpuinfo.lines().filter_map(|line| line.split_once(':'));
+    let (_, name) = fields.find(|(key, _)| key.trim() == "model name")?;
+    let name: String = name.trim().chars().take(NAME).collect();
+    (!name.is_empty()).then_some(name)
+}
+
+/// The built-in machine that has the processor of this one.
+pub(crate) fn of_processor(tree: &dyn Tree) -> Option<Machine> {
+    let name = processor_name(tree)?;
+    let mut models = builtin_names().into_iter().filter_map(|model| load(model, &[]).ok());
+    models.find(|model| model.processor.as_deref() == Some(&name))
 }
 
 /// If the file is valid by itself, blames the first override with which the error appears: the rejected value came from the
@@ -94,12 +116,10 @@ pub fn read(file: &str, text: &str) -> Result<Machine, InputError> {
     let kinds = kind::kinds(source, &parsed.kind)?;
     let base_uw = watts(source.number(&parsed.base_w, "base_w", 0.0..=MAX_W, "W")?);
     let mut machine = Machine {
-        name: source.line(&parsed.name, "name", 64)?.to_string(),
+        name: source.line(&parsed.name, "name", NAME)?.to_string(),
         description: source.line(&parsed.description, "description", 200)?.to_string(),
-        processor: match &parsed.processor {
-            Some(name) => Some(source.line(name, "processor", 64)?.to_string()),
-            None => None,
-        },
+        processor: line_of(source, &parsed.processor, "processor")?,
+        watts_of: line_of(source, &parsed.watts_of, "watts_of")?,
         base_uw,
         power_limits: power_limits(source, &parsed.power_limit)?,
         dram: dram(source, parsed.dram.as_ref())?,
@@ -126,6 +146,11 @@ pub fn read(file: &str, text: &str) -> Result<Machine, InputError> {
     Ok(machine)
 }
 
+fn line_of(source: Source, text: &Option<Text>, key: &str) -> Result<Option<String>, InputError> {
+    let line = text.as_ref().map(|text| source.line(text, key, NAME)).transpose()?;
+    Ok(line.map(str::to_string))
+}
+
 /// A machine with kinds, CPUs and counts set, everything else empty.
 pub(crate) fn numbered(cpus: Vec<Cpu>, mut kinds: Vec<Kind>) -> Machine {
     tell_fastest(&mut kinds);
@@ -134,6 +159,7 @@ pub(crate) fn numbered(cpus: Vec<Cpu>, mut kinds: Vec<Kind>) -> Machine {
         name: String::new(),
         description: String::new(),
         processor: None,
+        watts_of: None,
         kinds,
         nr_cores: nr(|c| c.core),
         nr_clock_domains: nr(|c| c.clock_domain),

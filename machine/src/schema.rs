@@ -22,6 +22,8 @@ pub struct MachineFile {
     pub description: Text,
     /// `model name` of `/proc/cpuinfo` on such a machine. Absent: not known.
     pub processor: Option<Text>,
+    /// The machine whose watts these are. Absent: its own.
+    pub watts_of: Option<Text>,
     /// Sources of the figures: author, title, year.
     #[serde(default)]
     pub sources: Vec<Text>,

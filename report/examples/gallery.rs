@@ -45,6 +45,7 @@ fn report(title: &str, description: &str, machine: &str, runs: u32, results: Vec
         energy_source: "modelled".to_string(),
         seed: 1,
         runs,
+        only_ratios: false,
         goal: None,
         results,
         cells: vec![],

@@ -16,6 +16,8 @@ pub(crate) struct Column {
     pub unit: String,
     /// Numbers are aligned right.
     pub numeric: bool,
+    /// W, J or J s.
+    pub absolute_energy: bool,
     /// Columns with the highest rank are left out first where a terminal is too narrow; rank 0 never is.
     pub rank: u8,
 }
@@ -26,6 +28,7 @@ impl Column {
             name: name.to_string(),
             unit: String::new(),
             numeric: false,
+            absolute_energy: false,
             rank: 0,
         }
     }
@@ -34,7 +37,14 @@ impl Column {
             name: name.to_string(),
             unit: unit.to_string(),
             numeric: true,
+            absolute_energy: false,
             rank: 0,
+        }
+    }
+    fn energy(name: &str, scale: &Scale) -> Self {
+        Self {
+            absolute_energy: true,
+            ..Self::number(name, &scale.unit)
         }
     }
     pub fn rank(self, rank: u8) -> Self {
@@ -113,6 +123,14 @@ pub(crate) fn results_grid(report: &Report, groups: &[PointGroup], point_name: O
         columns.extend(fleet_columns());
     }
     columns.extend(several_sources.then(|| Column::text("energy from")));
+    if report.only_ratios {
+        let shown: Vec<bool> = columns.iter().map(|column| !column.absolute_energy).collect();
+        for row in &mut rows {
+            let mut shown = shown.iter();
+            row.retain(|_| shown.next() == Some(&true));
+        }
+        columns.retain(|column| !column.absolute_energy);
+    }
     Grid { columns, rows }
 }
 
@@ -121,9 +139,9 @@ fn columns(scales: &Scales, point_name: Option<&str>) -> Vec<Column> {
     columns.push(Column::text("policy"));
     columns.extend([
         Column::number("time", &scales.time.unit),
-        Column::number("power", &scales.power.unit).rank(4),
-        Column::number("energy", &scales.energy.unit),
-        Column::number("EDP", &scales.edp.unit).rank(3),
+        Column::energy("power", &scales.power).rank(4),
+        Column::energy("energy", &scales.energy),
+        Column::energy("EDP", &scales.edp).rank(3),
         Column::number("time", RELATIVE).rank(1),
         Column::number("energy", RELATIVE).rank(1),
         Column::number("EDP", RELATIVE).rank(2),

@@ -16,6 +16,9 @@ pub struct Report {
     pub workload: String,
     /// Where the energies come from; "modelled" for the simulator.
     pub energy_source: String,
+    /// The watts are those of a machine with another processor, so no joules are shown to people.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub only_ratios: bool,
     pub seed: u64,
     pub runs: u32,
     /// What a second is worth to `auto`, where it was asked for: energy, balanced, speed.

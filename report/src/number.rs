@@ -74,11 +74,38 @@ impl Scale {
         format!("{:.*}", self.decimals, value / self.divisor)
     }
 
-    /// "364.0", or "364.0 ± 0.4" where the interval is known.
+    /// "364.0"; "364.0 ± 0.4" where the interval is known, and "364.0 [120.1, 1103.2]" where it is wide ([`Ends`]).
     pub fn with_interval(&self, value: f64, half_width: Option<f64>) -> String {
-        match half_width {
-            Some(half_width) => format!("{} ± {}", self.text(value), self.text(half_width)),
+        match half_width.map(|half_width| (half_width, Ends::of(value, half_width))) {
+            // Means of equal values differ from them by rounding.
+            Some((half_width, _)) if half_width <= 1e-9 * value.abs() => self.text(value),
+            Some((half_width, Ends { wide: false, .. })) => {
+                format!("{} ± {}", self.text(value), self.text(half_width))
+            }
+            Some((_, Ends { low, high, .. })) => {
+                format!("{} [{}, {}]", self.text(value), self.text(low), self.text(high))
+            }
             None => self.text(value),
+        }
+    }
+}
+
+/// The ends of an interval, v -+ h. That of a value above 0 which would reach below its half is on a logarithmic scale, and so stays above 0: v exp(-+ h / v).
+pub(crate) struct Ends {
+    pub low: f64,
+    pub high: f64,
+    /// On a logarithmic scale.
+    pub wide: bool,
+}
+
+impl Ends {
+    pub fn of(value: f64, half_width: f64) -> Self {
+        let wide = value > 0.0 && 2.0 * half_width > value;
+        let factor = (half_width / value).exp();
+        Self {
+            low: if wide { value / factor } else { value - half_width },
+            high: if wide { value * factor } else { value + half_width },
+            wide,
         }
     }
 }
@@ -176,6 +203,17 @@ mod tests {
             scale(&[364.0], Large::Plain).with_interval(364.0, Some(0.42)),
             "364.0 ± 0.4"
         );
+    }
+
+    /// 100 -+ 200 would reach -100: 100 exp(-+ 2) does not.
+    #[test]
+    fn wide_intervals_stay_above_0_and_what_does_not_vary_has_none() {
+        let with = |half_width| scale(&[100.0], Large::Plain).with_interval(100.0, Some(half_width));
+        assert_eq!(with(200.0), "100.0 [13.5, 738.9]");
+        assert_eq!(with(50.0), "100.0 ± 50.0");
+        assert_eq!(with(1e-8), "100.0");
+        let ends = Ends::of(-1.0, 2.0);
+        assert_eq!((ends.low, ends.high), (-3.0, 1.0));
     }
 
     #[test]

@@ -28,6 +28,31 @@ Power, energy and EDP (energy x time) are those of the whole system. Relative: t
     assert_eq!(table(&report(), Room::UNLIMITED), expected);
 }
 
+/// Watts of another processor: times and ratios, no W, J or J s, in the table and on the page.
+#[test]
+fn foreign_watts_give_ratios_only() {
+    let only_ratios = |report: Report| Report {
+        only_ratios: true,
+        ..report
+    };
+    let text = table(&only_ratios(report()), Room::UNLIMITED);
+    assert!(
+        text.contains("highlow            110.0     1.100     0.880     0.968 "),
+        "{text}"
+    );
+    assert!(text.contains("Energies are ratios only"), "{text}");
+    for absolute in ["5000", "4400", "50.00", "484.0"] {
+        assert!(!text.contains(absolute), "{absolute}: {text}");
+    }
+    for report in [report(), sweep()] {
+        let page = |report: Report| html(&[report], &[]).unwrap();
+        let shown =
+            |page: &str| [" (J, modelled)", " (kJ s, modelled)", "<td>5000</td>"].map(|text| page.contains(text));
+        assert!(shown(&page(report.clone())).contains(&true));
+        assert_eq!(shown(&page(only_ratios(report))), [false; 3]);
+    }
+}
+
 /// A row for each cell, those that are behind first, and a sentence; no table for each point.
 #[test]
 fn a_study_that_judges_a_policy_has_a_row_for_each_cell() {

@@ -71,6 +71,9 @@ pub struct Counters {
     pub mean_response_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_us: Option<Percentiles>,
+    /// Of the jobs that a timer started, the share that was not done when it expired again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missed_share: Option<f64>,
     /// Core-seconds of busy time by frequency ("2400 MHz") over all busy core-seconds.
     pub run_share_by_speed: BTreeMap<String, f64>,
     /// Share of all core time at each frequency, busy or idle.

@@ -5,11 +5,12 @@
 //! P = base + sum over voltage domains P_domain(V) + sum over cores P(kind, OPP, state) * (V / V_opp)^2 + DRAM
 //! ```
 //!
-//! V is the highest OPP voltage of the domain's cores; a core that sleeps without holding it counts at its lowest OPP. Cores of a domain with the same (kind, OPP, state) share a cell, which holds its power and
-//! the energy that a core would have drawn in it since time 0. A core stores the cell's energy at the time when it entered. So a change of a core or of a
-//! domain's voltage costs the same for any number of cores.
+//! V is the highest OPP voltage of the domain's cores. A core that sleeps without holding the voltage counts at its lowest OPP, in V and in P.
+//!
+//! Cores of a domain with the same (kind, OPP, state) share a cell, which holds its power and the energy that a core would have drawn in it since time 0. A
+//! core stores the cell's energy at the time when it entered. So a change of a core or of a domain's voltage costs the same for any number of cores.
 
-use lop_machine::{Kind, Machine};
+use lop_machine::{Kind, Machine, Opp};
 use std::collections::BTreeMap;
 
 /// Power state of a physical core.
@@ -24,10 +25,10 @@ pub enum CoreState {
 
 #[derive(Debug, Clone, Default)]
 struct Cell {
-    /// Power at the OPP's own voltage.
+    /// Power at the voltage of its OPP.
     own_uw: u64,
-    scales_with_voltage: bool,
-    own_mv: u64,
+    /// That voltage. `None`: its power does not depend on the domain's.
+    scaled_from_mv: Option<u64>,
     power_uw: u64,
     cores: u64,
     since_ns: u64,
@@ -160,25 +161,22 @@ fn cells_of(machine: &Machine, layout: &Layout) -> Vec<Cell> {
     let mut cells = vec![Cell::default(); layout.nr_cells];
     for (k, kind) in machine.kinds.iter().enumerate() {
         for (o, opp) in kind.opps.iter().enumerate() {
-            let mut set = |state, own_uw, scales_with_voltage| {
+            let mut set = |state, own_uw, scaled_from: Option<&Opp>| {
                 cells[layout.cell(k, o, state)] = Cell {
                     own_uw,
-                    scales_with_voltage,
-                    own_mv: u64::from(opp.mv).max(1),
+                    scaled_from_mv: scaled_from.map(|opp| u64::from(opp.mv).max(1)),
                     ..Cell::default()
                 };
             };
             for (n, idle) in kind.idle_states.iter().enumerate() {
-                set(
-                    CoreState::Idle(n),
-                    idle.power_uw.unwrap_or(opp.idle_uw),
-                    idle.power_uw.is_none(),
-                );
+                let at = &kind.opps[layout.holds(k, o, CoreState::Idle(n))];
+                let clocked = Some(at).filter(|_| idle.power_uw.is_none());
+                set(CoreState::Idle(n), idle.power_uw.unwrap_or(at.idle_uw), clocked);
             }
-            set(CoreState::Parked, machine.park.map_or(0, |park| park.power_uw), false);
+            set(CoreState::Parked, machine.park.map_or(0, |park| park.power_uw), None);
             let threads = layout.kinds[k].2 - layout.kinds[k].3 - 1;
             for busy in 1..=threads {
-                set(CoreState::Busy(busy), busy_uw(kind, o, busy), true);
+                set(CoreState::Busy(busy), busy_uw(kind, o, busy), Some(opp));
             }
         }
     }
@@ -195,12 +193,12 @@ impl Cell {
         }
     }
     fn set_voltage(&mut self, mv: u64) {
-        self.power_uw = if self.scales_with_voltage && mv != self.own_mv {
-            let scaled = u128::from(self.own_uw) * u128::from(mv * mv);
-            let own = u128::from(self.own_mv * self.own_mv);
-            ((scaled + own / 2) / own) as u64
-        } else {
-            self.own_uw
+        self.power_uw = match self.scaled_from_mv {
+            Some(own_mv) => {
+                let own = u128::from(own_mv * own_mv);
+                ((u128::from(self.own_uw) * u128::from(mv * mv) + own / 2) / own) as u64
+            }
+            None => self.own_uw,
         };
     }
 }

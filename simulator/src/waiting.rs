@@ -81,11 +81,12 @@ impl WaitingTasks {
         let all = restricted.chain([&self.anywhere]).flatten();
         all.map(|Reverse((key, task))| ((key >> 64) as u64, *task))
     }
-    /// Virtual time of the first task in the queue.
-    pub fn first_ns(&self) -> Option<u64> {
+    /// The first task in the queue, and its virtual time.
+    pub fn first(&self) -> Option<(u64, u32)> {
         let restricted = self.restricted.iter().flat_map(|restricted| &restricted.groups);
         let firsts = restricted.chain([&self.anywhere]).filter_map(|group| group.peek());
-        firsts.map(|Reverse((key, _))| (key >> 64) as u64).min()
+        let first = firsts.map(|Reverse(waiter)| *waiter).min();
+        first.map(|(key, task)| ((key >> 64) as u64, task))
     }
     /// Takes the first task that may run on `cpu`, if its virtual time is at most `until_ns`.
     pub fn take(&mut self, cpu: usize, until_ns: u64) -> Option<u32> {
@@ -180,7 +181,7 @@ mod tests {
         waiting.insert(1, 40, Some(&both));
         waiting.insert(2, 30, Some(&low));
         waiting.insert(3, 20, Some(&high));
-        assert_eq!(waiting.first_ns(), Some(20));
+        assert_eq!(waiting.first().map(|(vtime_ns, _)| vtime_ns), Some(20));
         waiting.insert(4, 50, None);
         assert_eq!(waiting.len(), 4);
         assert_eq!(waiting.take(1, u64::MAX), Some(2));

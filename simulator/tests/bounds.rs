@@ -359,6 +359,20 @@ fn the_floor_of_the_energy_bound_is_the_deepest_idle_state() {
     exactly(works.bounds.system_energy_j, 0.1 * 3.25 + 0.02 * 1.875);
 }
 
+/// Cores that sleep at 2000 MHz and 1000 mV in C1E: 1 W each, as at the lowest point and its 500 mV, of which the floor is made. Beside a core that holds
+/// 1000 mV it is (1000/500)^2 W.
+#[test]
+fn cores_that_hold_no_voltage_are_at_the_floor_whatever_their_point() {
+    let mut kind = kind(1.0, vec![opp(1000, 500, 1.0, 2.0, 0.5), opp(2000, 1000, 4.0, 8.0, 2.0)]);
+    kind.idle_states[0].holds_voltage = false;
+    let machine = one_voltage(machine_of(kind, 2, 1));
+    let idles = run(&machine, &tasks_of(1, vec![sleep_ms(100)]), PERFORMANCE);
+    exactly(idles.bounds.system_energy_j, 0.1 * (2.0 * 1.0 + 0.5));
+    exactly(idles.system_energy_j, idles.bounds.system_energy_j);
+    let works = run(&machine, &tasks_of(1, vec![run_ms(10), sleep_ms(90)]), PERFORMANCE);
+    exactly(works.system_energy_j, 0.01 * (8.0 + 4.0 + 2.0) + 0.09 * 2.5);
+}
+
 /// SMT threads add throughput: two tasks on a core of two threads cannot be done sooner than by its whole throughput.
 #[test]
 fn the_bounds_count_what_siblings_add() {

@@ -77,7 +77,7 @@ fn idle_states_draw_their_own_watts_from_their_residency_on() {
     sums_hold(&machine, &outcome);
 }
 
-/// Exits of 100 us at most and of 40 at least, drawn from the seed, also those of parked cores.
+/// Exits of 100 us at most and of 40 at least, drawn from the seed.
 #[test]
 fn an_exit_takes_from_its_shortest_to_its_longest() {
     let mut kind = two_speeds();

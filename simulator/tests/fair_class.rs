@@ -111,8 +111,8 @@ fn a_whole_idle_core_goes_before_a_sibling() {
 #[test]
 fn a_wakeup_does_not_leave_the_cache_but_balancing_does() {
     let mut workload = sleeper();
-    busy(&mut workload, 0, 6, 20);
-    busy(&mut workload, 1, 6, 20);
+    busy(&mut workload, 0, 9, 20);
+    busy(&mut workload, 1, 9, 20);
     let outcome = fair_class(&two_caches(1), &workload, PERFORMANCE);
     let woke_at_0 =
         |event: &TraceEvent| matches!(event, TraceEvent::Wakeup { at_ns, task: 0, cpu: 0 } if *at_ns == 10 * MS);
@@ -460,11 +460,12 @@ fn a_task_that_is_behind_preempts_when_it_wakes() {
     ]);
     let outcome = fair_class(&machine(1), &workload, PERFORMANCE);
     assert_eq!(starts_of(&outcome, 1), [(4, 0), (15, 0)]);
-    // One that ran alone for 3 ms, and then slept, owes nothing and is owed nothing: the slice from 7 to 11 ms ends first.
-    workload.programs[1].steps = vec![run_ms(3), sleep_ms(5), run_ms(1)];
-    workload.starts[0].at = Amount::Fixed(3 * MS);
+    // One that ran alone for 30 ms, and then slept, owes nothing and is owed nothing: it comes to the first one's virtual time, whose slice from 34 to 38 ms
+    // ends first.
+    workload.programs[1].steps = vec![run_ms(30), sleep_ms(5), run_ms(1)];
+    workload.starts[0].at = Amount::Fixed(30 * MS);
     let outcome = fair_class(&machine(1), &workload, PERFORMANCE);
-    assert_eq!(starts_of(&outcome, 0), [(0, 0), (11, 0)]);
+    assert_eq!(starts_of(&outcome, 0), [(0, 0), (38, 0)]);
 }
 
 /// A big core of two threads, CPUs 0 and 1, and a little one, CPU 2.

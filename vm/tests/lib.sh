@@ -539,7 +539,7 @@ isolate() {
 # A machine file as `lop machine measure` leaves it. A guest has no meter, so its watts are those of another machine, unsaid: the rules that go by watts
 # are in force then.
 give_watts() {
-  mkdir -p /etc/lopsided && lop machine capture -o /tmp/captured.toml >/dev/null && grep -v 'Watts are assumed' /tmp/captured.toml >/etc/lopsided/machine.toml
+  mkdir -p /etc/lopsided && lop machine capture -o /tmp/captured.toml >/dev/null && grep -v '^watts_of' /tmp/captured.toml >/etc/lopsided/machine.toml
 }
 
 # The verdict of this kernel's verifier: whether it accepts the program, for 64 CPUs and for 512, without rules and with all of them, and how many

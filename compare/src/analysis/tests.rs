@@ -135,6 +135,7 @@ fn runs_that_are_short_for_the_meter_are_told() {
         name: "package-0".into(),
         whole_system: false,
         update_period_s: Some(0.001),
+        only_ratios: false,
     };
     measured.header.meter = Some(meter);
     let found = analyse(&measured, Method::Student).warnings;
@@ -155,6 +156,7 @@ fn in_steps(energies_j: [f64; 4]) -> Measured {
         name: "command 'wall'".into(),
         whole_system: true,
         update_period_s: None,
+        only_ratios: false,
     });
     measured
 }

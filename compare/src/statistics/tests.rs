@@ -22,7 +22,7 @@ fn covered(repetitions: usize, rounds: usize, truth: f64, mut draw: impl FnMut()
 }
 
 /// 2, 4, 4, 4, 5, 5, 7, 9: mean 5, sum of squares 32, s = sqrt(32 / 7) = 2.138; t(0.975, 7) = 2.3646 (printed tables), so
-/// 5 -+ 2.3646 * 2.1381 / sqrt(8) = 5 -+ 1.7875.
+/// 2.3646 * 2.1381 / sqrt(8) = 1.7875 is 0.3575 of the mean: 5 exp(-+ 0.3575).
 #[test]
 fn a_summary_by_hand() {
     let summary = Summary::of(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0], Method::Student).unwrap();
@@ -31,9 +31,32 @@ fn a_summary_by_hand() {
     assert!((summary.deviation.unwrap() - 2.138_09).abs() < 1e-5);
     let interval = summary.interval.unwrap();
     assert!(
-        (interval.low - 3.2125).abs() < 1e-4 && (interval.high - 6.7875).abs() < 1e-4,
+        (interval.low - 3.4972).abs() < 1e-4 && (interval.high - 7.1487).abs() < 1e-4,
         "{interval:?}"
     );
+}
+
+/// The mean of 1, 1, 1, 1 and 100 is 20.8, Student's interval of it -34.2 to 75.8. Differences may be below 0, and keep that interval.
+#[test]
+fn the_interval_of_a_positive_quantity_is_positive() {
+    let interval = |values: &[f64]| Summary::of(values, Method::Student).unwrap().interval.unwrap();
+    let skewed = interval(&[1.0, 1.0, 1.0, 1.0, 100.0]);
+    assert!(
+        skewed.low > 0.0 && skewed.high > 75.8 && skewed.covers(20.8),
+        "{skewed:?}"
+    );
+    let differences = interval(&[-1.0, 1.0, 1.0, 1.0, 100.0]);
+    assert!(differences.low < -30.0, "{differences:?}");
+}
+
+#[test]
+fn what_does_not_vary_has_no_interval() {
+    for method in [Method::Student, Method::Bca] {
+        let summary = Summary::of(&[126.9; 5], method).unwrap();
+        assert_eq!((summary.interval, summary.median_interval), (None, None));
+        let ratio = Ratio::of(&[(2.0, 3.0); 5], method).unwrap().interval.unwrap();
+        assert!(ratio.covers(1.5) && ratio.high - ratio.low < 1e-9, "known exactly");
+    }
 }
 
 #[test]

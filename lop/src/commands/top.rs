@@ -132,6 +132,7 @@ impl Metered {
             // Nothing uses 0 W: the meter had nothing new yet.
             watts: watts.filter(|watts| *watts > 0.0),
             source: self.source.clone(),
+            only_ratios: self.meter.as_ref().is_some_and(|meter| meter.source().only_ratios),
         }
     }
 }

@@ -38,6 +38,8 @@ pub struct Power {
     pub watts: Option<f64>,
     /// Name of the meter, or why there is none and what to do.
     pub source: String,
+    /// Shares of the highest power are shown, watts not.
+    pub only_ratios: bool,
 }
 
 impl View {
@@ -84,7 +86,11 @@ impl View {
         lines.push(match self.power.watts {
             Some(watts) => {
                 let top = self.watts.highest().unwrap_or(0.0);
-                graph("power", &format!("{watts:.1} W"), &bars(&self.watts, top))
+                let text = match self.power.only_ratios {
+                    true => format!("{:.0} % of top", 100.0 * watts / top),
+                    false => format!("{watts:.1} W"),
+                };
+                graph("power", &text, &bars(&self.watts, top))
             }
             None => graph("power", "-", ""),
         });

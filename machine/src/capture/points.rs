@@ -16,6 +16,8 @@ pub struct Idle {
     pub name: String,
     pub exit_us: u64,
     pub residency_us: u64,
+    /// `holds_voltage` of the machine file.
+    pub holds_voltage: bool,
 }
 
 /// How many frequencies are taken from the lowest to the highest where the driver lists none.
@@ -136,6 +138,7 @@ fn idle(tree: &dyn Tree, cpu: u32, notes: &mut Vec<String>) -> Vec<Idle> {
             name: read("name")?.trim().chars().take(NAME).collect(),
             exit_us: number("latency")?,
             residency_us: number("residency")?,
+            holds_voltage: false,
         })
     });
     let mut states: Vec<Idle> = states
@@ -145,8 +148,11 @@ fn idle(tree: &dyn Tree, cpu: u32, notes: &mut Vec<String>) -> Vec<Idle> {
     states.dedup_by_key(|state| state.residency_us);
     states.truncate(MAX_STATES);
     match states.first_mut() {
-        // A core enters the first one at once.
-        Some(first) => first.residency_us = 0,
+        Some(first) => {
+            // A core enters the first one at once.
+            first.residency_us = 0;
+            first.holds_voltage = first.name != "C1E";
+        }
         None => {
             notes.push(format!(
                 "CPU {cpu} lists no idle states; one that takes 1 us to leave is assumed."
@@ -155,10 +161,14 @@ fn idle(tree: &dyn Tree, cpu: u32, notes: &mut Vec<String>) -> Vec<Idle> {
                 name: "idle".to_string(),
                 exit_us: 1,
                 residency_us: 0,
+                holds_voltage: true,
             });
         }
     }
-    notes
-        .push("All idle states are assumed to draw as much as the first one: no kernel tells their watts.".to_string());
+    notes.push(
+        "The kernel gives no watts of idle states. Assumed: in the first one, if it is not C1E, a core draws the idle watts of its operating point and holds its \
+         voltage; in all others it draws those of its lowest point, and does not."
+            .to_string(),
+    );
     states
 }

@@ -152,18 +152,7 @@ fn by_energy_model(tree: &dyn Tree, live: &LiveMachine, bare: &Machine) -> Resul
 
 /// The kinds of cores of the built-in machine that has this processor, and its base. The topology stays that of the running machine; nothing is parked.
 fn by_processor(tree: &dyn Tree, bare: &Machine) -> Option<(Machine, String)> {
-    let cpuinfo = tree.read("proc/cpuinfo").ok()?;
-    let (_, name) = cpuinfo
-        .lines()
-        .filter_map(|line| line.split_once(':'))
-        .find(|(key, _)| key.trim() == "model name")?;
-    let name = name.trim();
-    let models = crate::builtin_names()
-        .into_iter()
-        .filter_map(|model| crate::load(model, &[]).ok());
-    let model = models
-        .filter(|model| model.kinds.len() == bare.kinds.len())
-        .find(|model| model.processor.as_deref() == Some(name))?;
+    let model = read::of_processor(tree).filter(|model| model.kinds.len() == bare.kinds.len())?;
     let source = format!("modelled: those of {}, which has this processor", model.name);
     let machine = Machine {
         kinds: model.kinds,

@@ -172,6 +172,7 @@ fn a_counter_that_begins_anew_says_how_long_one_may_look_away() {
             name: "powercap package-0".into(),
             whole_system: false,
             update_period: Some(Duration::from_millis(1)),
+            only_ratios: false,
         },
         permission: "root".into(),
         wraps: Some(Wraps {

@@ -3,7 +3,7 @@
 
 use super::fitting::Fitted;
 use super::{disturbance, text, Row, Setting};
-use crate::capture::{watts_note, Draft};
+use crate::capture::Draft;
 use crate::live::{LiveCpu, LiveError, LiveMachine, Tree};
 use crate::{Machine, Opp};
 use std::collections::BTreeSet;
@@ -121,7 +121,7 @@ impl Plan {
                     like.name
                 ));
             }
-            None => notes.push(watts_note(like)),
+            None => notes.push(self.draft.take_watts(like)),
         }
         notes.extend(self.take_speeds(rows));
         notes.extend(disturbance(&self, rows));

@@ -358,6 +358,7 @@ fn without_a_meter_speeds_are_measured_and_watts_assumed() {
     let speeds: Vec<f64> = machine.kinds.iter().map(|kind| kind.speed).collect();
     assert_eq!(speeds, [2.0, 0.5]);
     assert!(toml.contains("Watts are assumed: those of phenom-9750"), "{toml}");
+    assert_eq!(machine.watts_of.as_deref(), Some("phenom-9750"));
     assert!(toml.contains("speeds only, no meter works here"), "{toml}");
     assert_eq!(machine.base_uw, like().base_uw);
 }

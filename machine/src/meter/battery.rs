@@ -45,6 +45,7 @@ pub fn open(world: Arc<dyn World>) -> Result<Box<dyn Meter>, MeterError> {
             name,
             whole_system: true,
             update_period: None,
+            only_ratios: false,
         };
         let asked = world.clone();
         let read = move || {

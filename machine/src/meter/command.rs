@@ -40,6 +40,7 @@ pub fn open(world: Arc<dyn World>, command: Option<&str>) -> Result<Box<dyn Mete
                 name,
                 whole_system: true,
                 update_period,
+                only_ratios: false,
             };
             let asked = world.clone();
             let read = move || match said(asked.as_ref(), &of)? {

@@ -87,6 +87,7 @@ pub fn open(world: Arc<dyn World>) -> Result<Box<dyn Meter>, MeterError> {
         name,
         whole_system,
         update_period,
+        only_ratios: false,
     };
     let (asked, what) = (world.clone(), world.shown(&first.path));
     let read = move || {

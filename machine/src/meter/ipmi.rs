@@ -52,6 +52,7 @@ pub fn open(world: Arc<dyn World>) -> Result<Box<dyn Meter>, MeterError> {
         name: format!("ipmi system power by {name}"),
         whole_system: true,
         update_period: Some(PERIOD),
+        only_ratios: false,
     };
     let what = format!("{name} {}", arguments.join(" "));
     let asked = world.clone();

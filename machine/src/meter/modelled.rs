@@ -116,9 +116,10 @@ fn source(machine: &Machine, last: &Snapshot, cpus: &[usize]) -> Result<Source, 
     };
     Ok(Source {
         kind: KIND,
-        name: format!("modelled from {}{notes}", machine.name),
+        name: format!("modelled from {}{notes}", machine.title()),
         whole_system: true,
         update_period: Some(SHORTEST),
+        only_ratios: machine.foreign_watts().is_some(),
     })
 }
 
@@ -252,10 +253,13 @@ fn idle_state(kind: &Kind, residency_us: u64) -> usize {
 /// any     = 1 - (1 - b1) (1 - b2) ...
 /// further = b1 + b2 + ... - any
 /// above   = busy_w - idle_w
-/// P_core  = sum over OPPs of share * [any * (idle_w + above) + further * smt_power * above] * (V_domain / V_opp)^2 + (1 - any) * P_idle
+/// P_core  = sum over OPPs of share * [any * (idle_w + above) + further * smt_power * above] * (V_held / V_opp)^2 + (1 - any) * P_idle
+/// P_idle  = sum over idle states of share * (w, if the state has watts of its own; idle_w * (V_held / V_opp)^2, if it holds the voltage;
+///           idle_w of the lowest OPP * (V_free / V_lowest)^2, if not)
 /// ```
 ///
-/// V_domain is the highest mean voltage of a core that holds it. A core holds it while it is busy or in an idle state that does, independently of the others.
+/// The voltage of a domain is the highest mean voltage of a core that holds it: V_held while this core does, V_free while it does not. A core holds it while it is
+/// busy or in an idle state that does, independently of the others.
 pub fn power_w(machine: &Machine, loads: &[Load]) -> f64 {
     let mut cpus: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
     for (i, cpu) in machine.cpus.iter().enumerate() {
@@ -312,7 +316,8 @@ impl<'a> Core<'a> {
         }
     }
 
-    fn uw(&self, loads: &[Load], domain_mv: f64) -> f64 {
+    /// `held_mv2`, `free_mv2`: mean squares of the domain's voltage while this core holds it and while it does not.
+    fn uw(&self, loads: &[Load], held_mv2: f64, free_mv2: f64) -> f64 {
         // Siblings share a clock, so the busiest one tells the frequency; if equal, the faster one.
         let by_use = |a: &usize, b: &usize| {
             let (a, b) = (&loads[*a], &loads[*b]);
@@ -321,12 +326,14 @@ impl<'a> Core<'a> {
                 .then(index(&a.opps).total_cmp(&index(&b.opps)))
         };
         let tells = self.cpus.iter().copied().max_by(by_use).unwrap_or(self.cpus[0]);
+        let free_uw = self.kind.opps[0].idle_uw as f64 * free_mv2 / square(&self.kind.opps[0]);
         let at = |opp: &Opp| {
-            let scale = (domain_mv / f64::from(opp.mv)).max(1.0).powi(2);
+            let scale = (held_mv2 / square(opp)).max(1.0);
             let (idle, above) = (opp.idle_uw as f64, (opp.busy_uw - opp.idle_uw) as f64);
             let sleeps = loads[self.shallowest].idle.iter().map(|(state, share)| {
-                let gated_uw = self.kind.idle_states[*state].power_uw;
-                share * gated_uw.map_or(idle * scale, |uw| uw as f64)
+                let state = &self.kind.idle_states[*state];
+                let clocked_uw = if state.holds_voltage { idle * scale } else { free_uw };
+                share * state.power_uw.map_or(clocked_uw, |uw| uw as f64)
             });
             (self.any * (idle + above) + self.further * self.kind.smt_power * above) * scale
                 + (1.0 - self.any) * sleeps.sum::<f64>()
@@ -339,6 +346,10 @@ impl<'a> Core<'a> {
     }
 }
 
+fn square(opp: &Opp) -> f64 {
+    f64::from(opp.mv).powi(2)
+}
+
 /// The mean of indices, weighted by their shares.
 fn index(shares: &[(usize, f64)]) -> f64 {
     shares.iter().map(|(i, share)| *i as f64 * share).sum()
@@ -348,24 +359,30 @@ fn highest(a: &(f64, f64), b: &(f64, f64)) -> Ordering {
     a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
 }
 
-/// A voltage domain with its cores. From the core that wants most on: it has its way while it holds its voltage, else the next one; if none does, the domain
-/// is at the highest of their lowest OPPs.
+/// A voltage domain with its cores. The core with the highest voltage sets it while it holds its voltage, else the next one does; if none does, the domain is
+/// at the highest of their lowest OPPs.
 fn domain_uw(loads: &[Load], cores: &mut [Core]) -> f64 {
     cores.sort_by(|a, b| highest(&b.wants, &a.wants));
-    let (mut none, mut shared_uw, mut square_mv, mut cores_uw) = (1.0, 0.0, 0.0, 0.0);
-    for core in &*cores {
-        let (mv, uw) = core.wants;
-        let while_it_runs = square_mv + none * mv * mv;
-        cores_uw += core.uw(loads, while_it_runs.sqrt());
-        shared_uw += none * core.holds * uw;
-        square_mv += none * core.holds * mv * mv;
-        none *= 1.0 - core.holds;
-    }
     let lowest = cores.iter().map(|core| &core.kind.opps[0]);
     let lowest = lowest
         .map(|opp| (f64::from(opp.mv), opp.domain_uw as f64))
         .max_by(highest);
-    cores_uw + shared_uw + none * lowest.unwrap_or_default().1
+    let (lowest_mv, lowest_uw) = lowest.unwrap_or_default();
+    // By core: the mean square of the voltage that the later ones set.
+    let mut later_mv2 = vec![lowest_mv * lowest_mv; cores.len()];
+    for i in (1..cores.len()).rev() {
+        let (mv, _) = cores[i].wants;
+        later_mv2[i - 1] = cores[i].holds * mv * mv + (1.0 - cores[i].holds) * later_mv2[i];
+    }
+    let (mut none, mut shared_uw, mut earlier_mv2, mut cores_uw) = (1.0, 0.0, 0.0, 0.0);
+    for (core, later_mv2) in cores.iter().zip(later_mv2) {
+        let (mv, uw) = core.wants;
+        cores_uw += core.uw(loads, earlier_mv2 + none * mv * mv, earlier_mv2 + none * later_mv2);
+        shared_uw += none * core.holds * uw;
+        earlier_mv2 += none * core.holds * mv * mv;
+        none *= 1.0 - core.holds;
+    }
+    cores_uw + shared_uw + none * lowest_uw
 }
 
 impl Meter for Modelled {

@@ -74,6 +74,7 @@ fn sampled(world: Arc<dyn World>, nvml: Arc<Nvml>) -> Result<Integral, MeterErro
         name: name("power", &nvml),
         whole_system: false,
         update_period: None,
+        only_ratios: false,
     };
     let read = move || {
         let milliwatts = (0..nvml.gpus()).map(|gpu| nvml.power_mw(gpu).map(f64::from).map_err(refused));

@@ -86,6 +86,7 @@ impl Rising {
                 name: plan.name,
                 whole_system: plan.whole_system,
                 update_period: plan.update_period,
+                only_ratios: false,
             },
             read_within: plan.read_within,
             still_after: plan.still_after,

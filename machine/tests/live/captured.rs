@@ -59,6 +59,7 @@ fn every_machine_becomes_a_file_that_can_be_read() {
             assert_eq!(domains_of(&machine), domains_of_live(&live), "{name}");
         }
         assert!(says("Watts are assumed: those of phenom-9750"), "{name}");
+        assert_eq!(machine.foreign_watts(), Some("phenom-9750"), "{name}");
     }
 }
 

@@ -247,7 +247,7 @@ fn what_was_measured_goes_before_all_and_what_is_refused_is_named() {
     let with = |tree: &TextTree, is_measured: bool| {
         let text = capture(tree, "captured", &like, None).unwrap();
         let text = if is_measured {
-            text.replace("Watts are assumed", "Watts are")
+            text.replace("watts_of = \"phenom-9750\"\n", "")
         } else {
             text
         };

@@ -56,6 +56,7 @@ fn energies_are_named_after_what_the_meter_measures() {
             name: kind.into(),
             whole_system,
             update_period_s: None,
+            only_ratios: false,
         };
         assert_eq!(meter.scope(), scope);
     }
@@ -132,10 +133,8 @@ fn the_tables_for_a_terminal_are_as_wide_as_one() {
         value: 1.0,
         interval: None,
     };
-    let text = comparison_text(
-        &comparison(vec![full("linux:schedutil", one), full("highlow-spare", ratio)]),
-        Room::UNLIMITED,
-    );
+    let mut comparison = comparison(vec![full("linux:schedutil", one), full("highlow-spare", ratio)]);
+    let text = comparison_text(&comparison, Room::UNLIMITED);
     let table: Vec<&str> = text.lines().skip(3).take_while(|line| !line.is_empty()).collect();
     assert_eq!(table.len(), 2 + 2 * QUANTITIES.len(), "{text}");
     let widest = text.lines().skip(3).map(|line| line.chars().count()).max().unwrap();
@@ -150,6 +149,26 @@ fn the_tables_for_a_terminal_are_as_wide_as_one() {
         "it has no ratio"
     );
     assert!(lines_with(&text, "runs").is_empty(), "all as many as there were rounds");
+    // Watts of another processor: times and ratios.
+    comparison.meter = Some(UsedMeter {
+        kind: "modelled".into(),
+        name: "modelled from this (watts of phenom-9750, another processor)".into(),
+        whole_system: true,
+        update_period_s: None,
+        only_ratios: true,
+    });
+    (comparison.idle_before_w, comparison.idle_after_w) = (Some(110.0), Some(111.0));
+    let text = comparison_text(&comparison, Room::UNLIMITED);
+    let energies = lines_with(&text, "energy ");
+    assert!(energies[1].ends_with("  0.984 [0.983, 0.985]"), "{text}");
+    assert!(
+        text.contains("another processor") && text.contains("Energies are ratios only"),
+        "{text}"
+    );
+    assert!(
+        !text.contains("10894") && !text.contains(" J") && !text.contains(" W "),
+        "{text}"
+    );
 }
 
 #[test]

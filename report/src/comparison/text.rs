@@ -50,19 +50,21 @@ fn means_grid(comparison: &Comparison) -> Grid {
         add("runs", &mut |index| [runs_text(&results[index]), String::new()]);
     }
     for quantity in &QUANTITIES {
-        let Some(scale) = quantity.scale(comparison) else {
-            continue;
-        };
+        let scale = quantity.scale(comparison);
         let mean = |index: usize| {
             let spread = (quantity.of)(&results[index])?;
+            let scale = scale.as_ref()?;
             Some(spread.mean.text(|value| scale.text(value)))
         };
         let ratio = |index: usize| -> Option<Estimate> { ratio_of(quantity)?(&results[index]) };
-        let none = match (0..results.len()).any(|index| ratio(index).is_some()) {
-            true => NOTHING,
-            false => "",
+        let has_ratios = (0..results.len()).any(|index| ratio(index).is_some());
+        let none = if has_ratios { NOTHING } else { "" };
+        let name = match &scale {
+            Some(scale) => format!("{}, {}", quantity.name, scale.unit),
+            None if has_ratios => quantity.name.to_string(),
+            None => continue,
         };
-        add(&format!("{}, {}", quantity.name, scale.unit), &mut |index| {
+        add(&name, &mut |index| {
             let relative = ratio(index).map(|estimate| estimate.text(|value| format!("{value:.3}")));
             [
                 mean(index).unwrap_or(NOTHING.to_string()),

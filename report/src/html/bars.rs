@@ -5,7 +5,7 @@ use super::escape::escape;
 use super::measure::Measure;
 use super::published;
 use crate::model::Report;
-use crate::number::{percent_above, tick_labels, ticks, Scale};
+use crate::number::{percent_above, tick_labels, ticks, Ends, Scale};
 use crate::page::lines_of;
 use crate::published::Mark;
 use crate::rows::Overall;
@@ -87,7 +87,7 @@ pub(crate) fn mean_bars(
 fn figure(name: &str, unit: &str, scale: &Scale, reference: Option<f64>, mut bars: Vec<Bar>) -> String {
     bars.sort_by(|a, b| a.value.total_cmp(&b.value));
     let drawn = bars.iter().flat_map(|bar| {
-        let whisker = bar.value + bar.half_width.unwrap_or(0.0);
+        let whisker = Ends::of(bar.value, bar.half_width.unwrap_or(0.0)).high;
         [whisker, bar.bound]
             .into_iter()
             .chain(bar.marks.iter().map(|mark| mark.value))
@@ -165,11 +165,8 @@ fn draw(svg: &mut String, bar: &Bar, lines: &[String], top: f64, scale: &Scale, 
         );
     }
     if let Some(half_width) = bar.half_width {
-        let (low, high, middle) = (
-            x((bar.value - half_width).max(0.0)),
-            x(bar.value + half_width),
-            y + BAR / 2.0,
-        );
+        let ends = Ends::of(bar.value, half_width);
+        let (low, high, middle) = (x(ends.low.max(0.0)), x(ends.high), y + BAR / 2.0);
         let (up, down) = (middle - 4.0, middle + 4.0);
         let _ = write!(
             svg,

@@ -6,7 +6,7 @@ use super::axis::XAxis;
 use super::escape::escape;
 use super::measure::Measure;
 use crate::model::{Report, RunResult};
-use crate::number::{tick_labels, ticks, Scale};
+use crate::number::{tick_labels, ticks, Ends, Scale};
 use crate::sweep::Dimension;
 use std::fmt::Write;
 
@@ -98,12 +98,10 @@ impl Panel<'_> {
     fn y_steps(&self, scale: &Scale) -> Vec<f64> {
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         for result in self.results {
-            let (value, half_width) = (
-                (self.measure.value)(result),
-                (self.measure.half_width)(result).unwrap_or(0.0),
-            );
-            low = low.min((value - half_width) / scale.divisor);
-            high = high.max((value + half_width) / scale.divisor);
+            let half_width = (self.measure.half_width)(result).unwrap_or(0.0);
+            let ends = Ends::of((self.measure.value)(result), half_width);
+            low = low.min(ends.low / scale.divisor);
+            high = high.max(ends.high / scale.divisor);
         }
         for mark in self.measure.marks(self.report, self.results) {
             low = low.min(mark.value / scale.divisor);
@@ -235,7 +233,8 @@ impl Panel<'_> {
             let value = (self.measure.value)(result);
             markers.push_str(&super::marker(index, x, frame.top_of(value), size));
             if let Some(half_width) = (self.measure.half_width)(result) {
-                let (up, down) = (frame.top_of(value + half_width), frame.top_of(value - half_width));
+                let ends = Ends::of(value, half_width);
+                let (up, down) = (frame.top_of(ends.high), frame.top_of(ends.low));
                 let left = x - 3.0;
                 let _ = write!(
                     whiskers,

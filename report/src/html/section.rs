@@ -91,10 +91,11 @@ fn first_charts(report: &Report, rows: &[Overall], palette: &[&str]) -> String {
     }));
     let one_point = rows.first().is_some_and(|first| first.results.len() == 1);
     if one_point {
-        let measures = if every {
-            [RESPONSE_EDP, ENERGY, RESPONSE]
-        } else {
-            [EDP, ENERGY, TIME]
+        let measures = match (every, report.only_ratios) {
+            (true, false) => vec![RESPONSE_EDP, ENERGY, RESPONSE],
+            (true, true) => vec![RELATIVE_ENERGY, RESPONSE],
+            (false, false) => vec![EDP, ENERGY, TIME],
+            (false, true) => vec![RELATIVE_EDP, RELATIVE_ENERGY, TIME],
         };
         let results: Vec<&RunResult> = rows.iter().map(|row| row.results[0]).collect();
         let power = (!POWER.marks(report, &results).is_empty()).then_some(POWER);
@@ -199,11 +200,14 @@ fn all_curves(report: &Report, number: usize, palette: &[&str]) -> String {
         }
         html.push_str("<div class=\"charts\">\n");
         let clocked: Vec<&RunResult> = results.iter().copied().filter(|r| response_s(r).is_some()).collect();
-        let measures =
-            [RELATIVE_TIME, RELATIVE_ENERGY, RELATIVE_EDP, TIME, ENERGY, EDP].map(|measure| (measure, results));
+        let absolute = [ENERGY, EDP].into_iter().filter(|_| !report.only_ratios);
+        let measures = [RELATIVE_TIME, RELATIVE_ENERGY, RELATIVE_EDP, TIME]
+            .into_iter()
+            .chain(absolute);
+        let measures = measures.map(|measure| (measure, results));
         let power = (!POWER.marks(report, results).is_empty()).then_some((POWER, results));
         let late = (!clocked.is_empty()).then_some((RESPONSE, &clocked));
-        for (index, (measure, results)) in measures.into_iter().chain(power).chain(late).enumerate() {
+        for (index, (measure, results)) in measures.chain(power).chain(late).enumerate() {
             let panel = Panel {
                 report,
                 results,

@@ -53,6 +53,7 @@ fn report() -> Report {
         energy_source: "modelled".to_string(),
         seed: 1,
         runs: 1,
+        only_ratios: false,
         goal: None,
         results: vec![
             result("linux", 1.0, 100.0, 7200.0),

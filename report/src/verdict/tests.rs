@@ -44,6 +44,7 @@ fn report(results: Vec<RunResult>) -> Report {
         energy_source: "modelled".to_string(),
         seed: 1,
         runs: 3,
+        only_ratios: false,
         goal: None,
         results,
         cells: Vec::new(),

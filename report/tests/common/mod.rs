@@ -15,6 +15,7 @@ pub fn report() -> Report {
         energy_source: "modelled".to_string(),
         seed: 7,
         runs: 1,
+        only_ratios: false,
         goal: None,
         results: vec![
             result("linux:performance", 100.0, 5000.0, (1.0, 1.0, 1.0)),

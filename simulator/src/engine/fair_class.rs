@@ -63,18 +63,20 @@ fn capacities(machine: &Machine) -> Vec<u64> {
     machine.kinds.iter().map(capacity).collect()
 }
 
-/// By CPU: its rank in asym packing, the highest first. Kinds rank by their speed at the top; where all cores are of one kind each core ranks above the next, as
-/// AMD's preferred cores do.
+/// By CPU: its rank in asym packing, the highest first. Cores rank by their speed at the top. Where all do the same work in a cycle, as on AMD's processors with
+/// preferred cores, each core ranks above the next one of its kind.
 fn ranks(machine: &Machine) -> Vec<u64> {
-    let rates: Vec<u64> = machine
-        .kinds
-        .iter()
-        .map(|kind| (1e6 * kind.top_rate()).round() as u64)
-        .collect();
-    let alike = rates.iter().all(|&rate| rate == rates[0]);
-    let rank = |cpu: &lop_machine::Cpu| match alike {
-        true => machine.nr_cores as u64 - u64::from(cpu.core),
-        false => rates[usize::from(cpu.kind)],
+    let per_khz = |kind: &lop_machine::Kind| kind.speed / kind.rated_khz as f64;
+    let alike = |kind| (per_khz(kind) / per_khz(&machine.kinds[0]) - 1.0).abs() < 0.01;
+    let has_preferred_cores = machine.kinds.iter().all(alike);
+    let rank = |cpu: &lop_machine::Cpu| {
+        let rate = (1e6 * machine.kinds[usize::from(cpu.kind)].top_rate()).round() as u64;
+        let among_equals = if has_preferred_cores {
+            machine.nr_cores as u64 - u64::from(cpu.core)
+        } else {
+            0
+        };
+        rate * machine.nr_cores as u64 + among_equals
     };
     machine.cpus.iter().map(rank).collect()
 }
@@ -89,7 +91,7 @@ pub(crate) fn is_asymmetric(machine: &Machine) -> bool {
 struct Cpu {
     waiting: WaitingTasks,
     idle: bool,
-    /// Virtual time, and that of waiting tasks is relative to it.
+    /// Virtual time: the average of its tasks when one last came or left.
     clock_ns: u64,
     capacity: u64,
     /// How far its clock for utilisation is behind the time (`pelt.rs`).
@@ -118,7 +120,7 @@ struct Load {
     cpu: Option<u32>,
     /// The last CPU before one that was busy when it woke.
     recent_cpu: u32,
-    /// How far it was behind the average when it last went to sleep, at most a slice; 0 if it was ahead.
+    /// How far it was behind the average when it last went to sleep, at most two slices; 0 if it was ahead.
     lag_ns: u64,
     /// When it ran last.
     ran_ns: Option<u64>,
@@ -204,6 +206,11 @@ impl FairClass {
             cpus,
             moving_to: None,
         }
+    }
+
+    /// The most by which a task may be behind the average or ahead of it: two slices.
+    fn most_lag_ns(&self, app: u16, weight: u32) -> u64 {
+        self.shares.cost_ns(app, weight, 2 * self.slice_ns)
     }
 
     /// The time of a CPU's clock for utilisation.
@@ -313,25 +320,40 @@ impl World<'_, FairClass> {
         }
     }
 
-    /// A woken task is behind the average by what it was when it went to sleep, however long it slept (`place_entity`): v = V - lag (W + w) / W, so that it is
-    /// behind by its lag once it counts, too. One that was ahead comes to the average (`DELAY_DEQUEUE`).
-    fn wake_lag(&mut self, id: u32, cpu: usize) {
+    /// Sets the virtual time of a CPU to the average of its tasks, and of one that is about to leave. Without any it stays.
+    fn update_clock(&mut self, cpu: usize, also: Option<u32>) {
         self.settle(cpu);
         self.pay(cpu);
+        self.scheduler.cpus[cpu].clock_ns = self.average(cpu, also).0;
+    }
+
+    /// A task is no longer runnable on its CPU, which is returned.
+    fn unqueue(&mut self, id: u32) -> Option<u32> {
+        let cpu = self.scheduler.unexpect(id)?;
+        self.update_clock(cpu as usize, Some(id));
+        Some(cpu)
+    }
+
+    /// A woken task is behind the average by what it was when it went to sleep, however long it slept (`place_entity`): v = V - lag (W + w) / W, so that it is
+    /// behind by its lag once it counts, too. One that was ahead stays ahead until the average has come to it (`DELAY_DEQUEUE`).
+    fn wake_lag(&mut self, id: u32, cpu: usize) {
         let (average_ns, weights) = self.average(cpu, None);
         let (class, task) = (&self.scheduler, &mut self.work.tasks[id as usize]);
         let weight = class.shares.weight(task.app, task.policy.weight);
         let behind = u128::from(class.tasks[id as usize].lag_ns) * u128::from(weights + weight);
         // Alone it is the average.
         let lag_ns = behind.checked_div(u128::from(weights)).unwrap_or(0) as u64;
-        task.policy.vtime_ns = task.policy.vtime_ns.max(average_ns.saturating_sub(lag_ns));
+        task.policy.vtime_ns = match lag_ns {
+            0 => task.policy.vtime_ns.max(average_ns),
+            _ => average_ns.saturating_sub(lag_ns),
+        };
     }
 
     /// Preemption at wakeup (`wakeup_preempt_fair`, RUN_TO_PARITY): a running task that is ahead of the average gives way to the first that waits, one that is
     /// not ends its slice.
     fn is_preempted(&mut self, cpu: usize) -> bool {
-        let first_ns = self.scheduler.cpus[cpu].waiting.first_ns();
-        let (Some(id), Some(first_ns)) = (self.cores.cpus[cpu].task, first_ns) else {
+        let first = self.scheduler.cpus[cpu].waiting.first();
+        let (Some(id), Some((first_ns, _))) = (self.cores.cpus[cpu].task, first) else {
             return false;
         };
         self.settle(cpu);
@@ -340,16 +362,16 @@ impl World<'_, FairClass> {
         first_ns < vtime_ns && vtime_ns > self.average(cpu, None).0
     }
 
-    /// Carries a task's lag from the virtual time of its last CPU over to that of `cpu`, and bounds it.
+    /// Carries a task's lag from the virtual time of its last CPU over to that of `cpu`, and bounds it (`update_entity_lag`: two slices).
     fn renew(&mut self, id: u32, cpu: usize) {
-        let (class, task) = (&mut self.scheduler, &mut self.work.tasks[id as usize]);
-        let (here_ns, policy) = (class.cpus[cpu].clock_ns, &mut task.policy);
-        let there_ns = class.tasks[id as usize]
-            .cpu
-            .map_or(here_ns, |last| class.cpus[last as usize].clock_ns);
-        let carried_ns = (here_ns + policy.vtime_ns).saturating_sub(there_ns);
-        let owner = (task.app, policy.weight);
-        policy.vtime_ns = class.shares.bound_lag((here_ns, class.slice_ns), owner, carried_ns);
+        let last = self.scheduler.tasks[id as usize].cpu.map_or(cpu, |last| last as usize);
+        self.update_clock(last, None);
+        self.update_clock(cpu, None);
+        let (class, task) = (&self.scheduler, &mut self.work.tasks[id as usize]);
+        let (here_ns, there_ns) = (class.cpus[cpu].clock_ns, class.cpus[last].clock_ns);
+        let most_ns = class.most_lag_ns(task.app, task.policy.weight);
+        let carried_ns = (here_ns + task.policy.vtime_ns).saturating_sub(there_ns);
+        task.policy.vtime_ns = carried_ns.clamp(here_ns.saturating_sub(most_ns), here_ns + most_ns);
     }
 
     /// A runnable task goes to a CPU, whose virtual time it has: it starts if that is idle, and waits there if not.
@@ -372,8 +394,9 @@ impl World<'_, FairClass> {
 
     /// A waiting task was taken by another CPU.
     fn carry_over(&mut self, id: u32, to: usize) {
+        let from = self.unqueue(id);
         self.renew(id, to);
-        if let Some(from) = self.scheduler.unexpect(id) {
+        if let Some(from) = from {
             self.scheduler.attach(id, to, self.time.now_ns);
             self.speed_follows(from as usize);
         }
@@ -424,13 +447,14 @@ impl Scheduler for FairClass {
         world.renew(id, cpu);
         world.wake_lag(id, cpu);
         world.put(id, cpu);
-        if world.is_preempted(cpu) {
+        let is_first = (world.scheduler.cpus[cpu].waiting.first()).is_some_and(|(_, first)| first == id);
+        if is_first && world.is_preempted(cpu) {
             world.time.after(0, Kind::Scheduler(OwnEvent::Preempt), cpu as u32);
         }
         cpu as u32
     }
     fn enqueue(world: &mut World<'_, Self>, id: u32, cpu: u32) {
-        world.scheduler.unexpect(id);
+        world.unqueue(id);
         let cpu = world.scheduler.moving_to.take().unwrap_or(cpu as usize);
         world.renew(id, cpu);
         world.put(id, cpu);
@@ -451,10 +475,6 @@ impl Scheduler for FairClass {
         self.slice_ns
     }
 
-    fn running(world: &mut World<'_, Self>, id: u32, cpu: usize) {
-        let clock_ns = &mut world.scheduler.cpus[cpu].clock_ns;
-        *clock_ns = (*clock_ns).max(world.work.tasks[id as usize].policy.vtime_ns);
-    }
     fn ran(world: &mut World<'_, Self>, id: u32, cpu: usize, passed_ns: u64) {
         let (state, now_ns) = (&world.cores.cpus[cpu], world.time.now_ns);
         let opps = &world.machine.kinds[state.kind].opps;
@@ -473,20 +493,14 @@ impl Scheduler for FairClass {
         task.policy.vtime_ns += world.scheduler.shares.cost_ns(task.app, task.policy.weight, ran_ns);
     }
     fn block(world: &mut World<'_, Self>, id: u32) {
-        let (task, now_ns) = (&world.work.tasks[id as usize], world.time.now_ns);
-        let cpu = world.scheduler.unexpect(id);
+        let now_ns = world.time.now_ns;
+        let cpu = world.unqueue(id);
+        let (class, task) = (&mut world.scheduler, &world.work.tasks[id as usize]);
         if let Some(cpu) = cpu {
-            let behind_ns = world
-                .average(cpu as usize, Some(id))
-                .0
-                .saturating_sub(task.policy.vtime_ns);
-            let slice_ns = world
-                .scheduler
-                .shares
-                .cost_ns(task.app, task.policy.weight, world.scheduler.slice_ns);
-            world.scheduler.tasks[id as usize].lag_ns = behind_ns.min(slice_ns);
+            let behind_ns = class.cpus[cpu as usize].clock_ns.saturating_sub(task.policy.vtime_ns);
+            class.tasks[id as usize].lag_ns = behind_ns.min(class.most_lag_ns(task.app, task.policy.weight));
         }
-        world.scheduler.shares.leave(task.app, task.policy.weight);
+        class.shares.leave(task.app, task.policy.weight);
         if task.state == State::Exited {
             world.scheduler.detach(id, now_ns);
         } else {

@@ -24,7 +24,7 @@ const HEADROOM: f64 = 1.25;
 /// The kernel starts a new task at half of its CPU's spare capacity: here half of an idle CPU.
 pub(super) const FIRST_UTILISATION: f64 = 512.0;
 
-/// Busy CPUs, and the integral of their number over time since the governor's last sample.
+/// Busy CPUs, and the integral of their number over time since the governor's period began.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct BusyTime {
     cpus: u64,
@@ -69,6 +69,8 @@ pub(super) struct Speeds<'a> {
     /// Of all CPUs, and by clock domain.
     busy: BusyTime,
     busy_of_domain: Vec<BusyTime>,
+    /// Of `schedutil` and `hwp`, for `load_is_elsewhere`.
+    period_began_ns: u64,
     /// By clock domain, under `hwp`.
     windows: Windows,
 }
@@ -97,6 +99,7 @@ impl<'a> Speeds<'a> {
             updated_ns: vec![None; machine.nr_clock_domains],
             busy: BusyTime::default(),
             busy_of_domain: vec![BusyTime::default(); machine.nr_clock_domains],
+            period_began_ns: 0,
             windows: Windows::new(machine, options.seed),
         }
     }
@@ -175,13 +178,27 @@ impl<'a> Speeds<'a> {
         self.busy.change(by, now_ns);
         self.busy_of_domain[self.clocks.domain_index(cpu)].change(by, now_ns);
     }
-    /// In the governor's period so far, the other clock domains together had more work than the one of `cpu`.
-    pub fn load_is_elsewhere(&self, cpu: usize, now_ns: u64) -> bool {
+    /// In the governor's period so far, the other clock domains together had more work than the one of `cpu`. A period of `ondemand` lasts from sample to sample,
+    /// one of `schedutil` for the half-life of its averages at least, one of `hwp` for its longest window.
+    pub fn load_is_elsewhere(&mut self, cpu: usize, now_ns: u64) -> bool {
         if !self.measures() || self.clocks.domains.len() == 1 {
             return false;
         }
         let here_ns = self.busy_of_domain[self.clocks.domain_index(cpu)].sum_ns(now_ns);
-        2 * here_ns < self.busy.sum_ns(now_ns)
+        let is_elsewhere = 2 * here_ns < self.busy.sum_ns(now_ns);
+        let lasts_ns = match self.governor {
+            Some(Governor::Schedutil) => HALF_LIFE_NS as u64,
+            Some(Governor::Hwp(_)) => self.windows.longest_ns(),
+            _ => u64::MAX,
+        };
+        if now_ns - self.period_began_ns >= lasts_ns {
+            self.period_began_ns = now_ns;
+            self.busy.restart(now_ns);
+            for domain in &mut self.busy_of_domain {
+                domain.restart(now_ns);
+            }
+        }
+        is_elsewhere
     }
 
     /// `ondemand` sets a domain by the busy time of its busiest CPU in the last period.

@@ -446,7 +446,10 @@ impl Env for World<'_, Policy> {
         self.scheduler.queue_mut(queue).len() as u32
     }
     fn first_ns(&mut self, queue: u32) -> u64 {
-        self.scheduler.queue_mut(queue).first_ns().unwrap_or(u64::MAX)
+        self.scheduler
+            .queue_mut(queue)
+            .first()
+            .map_or(u64::MAX, |(vtime_ns, _)| vtime_ns)
     }
     fn kick(&mut self, cpu: u32) {
         self.time.after(0, Kind::Kick, cpu);

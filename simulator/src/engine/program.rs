@@ -115,6 +115,8 @@ impl<S: Scheduler> World<'_, S> {
         let response_ns = self.time.now_ns - task.job_began_ns;
         self.stats.responses.add(response_ns);
         self.stats.until_timer_ns += u128::from(timer_ns.saturating_sub(response_ns));
+        self.stats.timed += u64::from(timer_ns > 0);
+        self.stats.missed += u64::from(timer_ns > 0 && response_ns > timer_ns);
         task.job_began_ns = at_ns;
     }
 

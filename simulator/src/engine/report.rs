@@ -126,6 +126,7 @@ impl<S: Scheduler> World<'_, S> {
             },
             wakeup_latency_us: s.latencies.percentiles_us(),
             mean_response_s: response_ns.filter(|_| by_the_clock).map(|ns| ns / 1e9),
+            missed_share: (by_the_clock && s.timed > 0).then(|| s.missed as f64 / s.timed as f64),
             response_us: (by_the_clock && response_ns.is_some()).then(|| s.responses.percentiles_us()),
             run_share_by_speed: Residencies::shares(&residencies.busy_by_speed),
             frequency_residency: Residencies::shares(&residencies.by_speed),

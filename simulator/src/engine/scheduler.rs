@@ -50,7 +50,7 @@ pub(crate) trait Scheduler: Sized {
     fn slice_ns(&self) -> u64;
 
     /// The task starts on the CPU.
-    fn running(world: &mut World<'_, Self>, id: u32, cpu: usize);
+    fn running(_world: &mut World<'_, Self>, _id: u32, _cpu: usize) {}
     /// The task has run on the CPU for the last `passed_ns`, at one speed.
     fn ran(_world: &mut World<'_, Self>, _id: u32, _cpu: usize, _passed_ns: u64) {}
     /// A busy CPU's tick.

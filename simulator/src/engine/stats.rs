@@ -59,6 +59,9 @@ pub(super) struct Stats {
     pub responses: Spans,
     /// How much longer than these the jobs count, in all: one that a timer starts counts until the timer expires again, as nobody waits for it before.
     pub until_timer_ns: u128,
+    /// Jobs that a timer started, and those of them that were not done when it expired again.
+    pub timed: u64,
+    pub missed: u64,
     /// Work done, and of that at the highest OPP.
     pub work: f64,
     pub work_at_top: f64,
@@ -93,6 +96,8 @@ impl Stats {
             latencies: Spans::new(),
             responses: Spans::new(),
             until_timer_ns: 0,
+            timed: 0,
+            missed: 0,
             work: 0.0,
             work_at_top: 0.0,
             lost_slow_start_ns: 0.0,

@@ -79,13 +79,14 @@ pub struct Beside {
 }
 
 /// Counters of a result for [`Beside`], and for the savings that cost nothing.
-pub(super) const COUNTED: [&str; 6] = [
+pub(super) const COUNTED: [&str; 7] = [
     "wakeups",
     "migrations",
     "high_set_mean",
     "lost_slow_start_s",
     "mean_response_s",
     "response_us",
+    "missed_share",
 ];
 
 impl Beside {

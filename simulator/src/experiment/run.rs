@@ -35,6 +35,8 @@ pub struct Study {
     /// Names of the machines and workloads used, each once, in order of use.
     pub machines: Vec<String>,
     pub workloads: Vec<String>,
+    /// A machine has the watts of another processor, so its joules say little.
+    pub only_ratios: bool,
     /// Notes from reading the workloads, each once.
     pub notes: Vec<String>,
     /// By point, then by policy in the order given.
@@ -184,7 +186,8 @@ fn run_with(engine: Engine, experiment: &Experiment, control: &RunControl) -> Re
         .collect();
     let capped = points.iter().filter_map(cap_in_words).collect::<Vec<_>>();
     Ok(Study {
-        machines: distinct(points.iter().map(|p| &p.machine_name)),
+        machines: distinct(points.iter().map(|p| p.machine.title())),
+        only_ratios: points.iter().any(|p| p.machine.foreign_watts().is_some()),
         workloads: distinct(points.iter().map(|p| &p.workload_name)),
         notes: distinct(
             points

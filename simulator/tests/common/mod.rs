@@ -86,6 +86,7 @@ pub fn machine_of(kind: Kind, cores: u16, threads: u16) -> Machine {
     };
     Machine {
         processor: None,
+        watts_of: None,
         name: "test".into(),
         description: String::new(),
         kinds: vec![kind],

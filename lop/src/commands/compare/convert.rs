@@ -43,6 +43,7 @@ fn meter(meter: &MeterUsed) -> UsedMeter {
         name: meter.name.clone(),
         whole_system: meter.whole_system,
         update_period_s: meter.update_period_s,
+        only_ratios: meter.only_ratios,
     }
 }
 

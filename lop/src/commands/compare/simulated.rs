@@ -87,6 +87,9 @@ impl SimulatedArguments {
                 cancelled,
             };
             let study = experiment::run(&experiment, &control)?;
+            if let Some(meter) = &mut measured.header.meter {
+                (meter.name, meter.only_ratios) = (study.machines.join(", "), study.only_ratios);
+            }
             let results = study.results.iter().enumerate();
             measured
                 .runs
@@ -123,6 +126,7 @@ fn header(experiment: &Experiment, seed: u64) -> Header {
         name: experiment.machine.target.clone(),
         whole_system: true,
         update_period_s: None,
+        only_ratios: false,
     });
     header
 }

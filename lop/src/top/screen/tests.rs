@@ -57,6 +57,7 @@ fn view(cpus: Vec<Cpu>) -> View {
     let power = Power {
         watts: Some(31.25),
         source: "powercap package-0 + dram".to_string(),
+        only_ratios: false,
     };
     view.add(
         sample.clone(),
@@ -247,6 +248,7 @@ fn without_the_scheduler_there_are_cpus_and_who_is_in_charge() {
         Power {
             watts: None,
             source: "no meter".to_string(),
+            only_ratios: false,
         },
     );
     let text = text(&view, 80, 24);
@@ -262,7 +264,10 @@ fn without_the_scheduler_there_are_cpus_and_who_is_in_charge() {
 fn a_long_reason_why_there_is_no_meter_is_read_to_its_end() {
     let mut view = view(eight());
     let source = "powercap /sys/class/powercap/intel-rapl:0: permission denied; sudo chmod a+r /sys/class/powercap/intel-rapl:0/energy_uj".to_string();
-    view.power = Power { watts: None, source };
+    view.power = Power {
+        source,
+        ..Power::default()
+    };
     let shown = text(&view, 80, 24).join(" ");
     assert!(
         shown.contains("a+r") && shown.contains("intel-rapl:0/energy_uj"),

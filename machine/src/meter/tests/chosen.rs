@@ -121,6 +121,7 @@ impl Counting {
             name: "counting".into(),
             whole_system: true,
             update_period: None,
+            only_ratios: false,
         };
         let meter = Self {
             source,

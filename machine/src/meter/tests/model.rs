@@ -3,7 +3,8 @@
 
 use super::fake::Fake;
 use crate::meter::modelled::{open, power_w, Load};
-use crate::{load, steady_power_w, Activity, CoreState};
+use crate::{load, steady_power_w, Activity, CoreState, Machine};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A machine whose CPUs are busy for these shares of the time.
@@ -35,50 +36,56 @@ fn mean_w(fake: &Arc<Fake>, model: &str) -> (f64, String) {
     (meter.read_uj().unwrap() as f64 / 20e6, meter.source().name.clone())
 }
 
+/// Every other core busy at its top, the others asleep at their highest or lowest point, in every idle state.
 #[test]
 fn whole_states_have_the_power_of_steady_states() {
-    for name in crate::builtin_names() {
-        let machine = load(name, &[]).unwrap();
-        // The cores with a busy thread at their highest point, all others in their deepest idle state.
-        let deepest = |kind: u16| machine.kinds[usize::from(kind)].idle_states.len() - 1;
-        let top = |kind: u16| machine.kinds[usize::from(kind)].opps.len() - 1;
-        let first = |core: u16| machine.cpus.iter().position(|cpu| cpu.core == core).unwrap();
-        let is_busy = |i: usize| machine.cpus[i].core.is_multiple_of(2) && first(machine.cpus[i].core) == i;
-        let loads: Vec<Load> = (0..machine.cpus.len())
-            .map(|i| {
-                let kind = machine.cpus[i].kind;
-                let (busy, opp) = if is_busy(i) { (1.0, top(kind)) } else { (0.0, 0) };
-                let opp = if machine.cpus[i].core.is_multiple_of(2) {
-                    top(kind)
-                } else {
-                    opp
-                };
-                Load {
-                    busy,
-                    opps: vec![(opp, 1.0)],
-                    idle: vec![(deepest(kind), 1.0)],
-                }
-            })
-            .collect();
-        let cores: Vec<CoreState> = (0..machine.nr_cores as u16)
-            .map(|core| {
-                let kind = machine.cpus[first(core)].kind;
-                match core % 2 {
-                    0 => CoreState {
-                        opp: top(kind),
-                        activity: Activity::Busy(1),
-                    },
-                    _ => CoreState {
-                        opp: 0,
-                        activity: Activity::Idle(deepest(kind)),
-                    },
-                }
-            })
-            .collect();
-        let (modelled, steady) = (power_w(&machine, &loads), steady_power_w(&machine, &cores));
+    let without_watts = |machine: &mut Machine| {
+        let states = machine.kinds.iter_mut().flat_map(|kind| &mut kind.idle_states);
+        states.for_each(|state| state.power_uw = None);
+    };
+    let machines = crate::builtin_names().into_iter().map(|name| load(name, &[]).unwrap());
+    for mut machine in machines {
+        has_the_power_of_steady_states(&machine);
+        // C1E: cores that neither hold the voltage nor have watts of their own.
+        without_watts(&mut machine);
+        has_the_power_of_steady_states(&machine);
+    }
+}
+
+fn has_the_power_of_steady_states(machine: &Machine) {
+    let depths = machine.kinds.iter().map(|kind| kind.idle_states.len()).max().unwrap();
+    for (depth, sleeps_at_top) in (0..depths).flat_map(|depth| [(depth, true), (depth, false)]) {
+        let state = |core: u16, kind: u16| {
+            let kind = &machine.kinds[usize::from(kind)];
+            let busy = core.is_multiple_of(2);
+            CoreState {
+                opp: if busy || sleeps_at_top { kind.opps.len() - 1 } else { 0 },
+                activity: match busy {
+                    true => Activity::Busy(1),
+                    false => Activity::Idle(depth.min(kind.idle_states.len() - 1)),
+                },
+            }
+        };
+        let (mut loads, mut cores) = (Vec::new(), BTreeMap::new());
+        for cpu in &machine.cpus {
+            let state = state(cpu.core, cpu.kind);
+            let first = cores.insert(cpu.core, state).is_none();
+            let (busy, idle) = match state.activity {
+                Activity::Busy(_) => (f64::from(u8::from(first)), 0),
+                Activity::Idle(index) => (0.0, index),
+            };
+            loads.push(Load {
+                busy,
+                opps: vec![(state.opp, 1.0)],
+                idle: vec![(idle, 1.0)],
+            });
+        }
+        let cores: Vec<CoreState> = cores.into_values().collect();
+        let (modelled, steady) = (power_w(machine, &loads), steady_power_w(machine, &cores));
         assert!(
             (modelled - steady).abs() < 1e-6 * steady,
-            "{name}: {modelled} W, {steady} W"
+            "{}, idle state {depth}: {modelled} W, {steady} W",
+            machine.name
         );
     }
 }

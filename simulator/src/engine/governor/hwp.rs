@@ -43,6 +43,10 @@ impl Windows {
         }
     }
 
+    pub fn longest_ns(&self) -> u64 {
+        self.range_ns.1
+    }
+
     fn begin(&mut self, domain: usize, time: &mut Time) {
         let lasts_ns = self.random.between(self.range_ns.0, self.range_ns.1);
         self.began_ns[domain] = Some(time.now_ns);
