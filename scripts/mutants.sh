@@ -5,6 +5,7 @@
 # the copy, the builds and the logs. MUTANTS_WITHOUT=guest skips faults that need a guest.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/fault-tree.sh
 table=$PWD/scripts/mutants.tsv
 work=$PWD/target/mutants
 tree=$work/tree
@@ -14,16 +15,6 @@ export CARGO_TARGET_DIR=$work/target
 export PROPTEST_RNG_SEED=1
 unset LOP_BUILT
 runner=none
-
-copy_tree() {
-  local commit
-  commit=$(git -c user.name=mutants -c user.email=mutants@localhost stash create || true)
-  mkdir -p "$work"
-  [ -d "$tree/.git" ] || git clone --quiet --shared . "$tree"
-  git -C "$tree" checkout --quiet --force --detach "${commit:-$(git rev-parse HEAD)}"
-  cd "$tree"
-  git clean --quiet -fd
-}
 
 # wanted NAME...: lines of the table, with tab-separated fields: name, check, file, the original text, the faulty text.
 wanted() {
@@ -87,7 +78,7 @@ try() {
 }
 
 trap 'kill -TERM -- "-$runner" 2>/dev/null || true' EXIT
-copy_tree
+copy_tree "$tree"
 wanted "$@" >"$work/wanted"
 while IFS=$'\t' read -r _ _ file before after; do with_fault "$file" "$before" "$after" >/dev/null; done <"$work/wanted"
 while read -r check; do

@@ -86,6 +86,7 @@ stage_of_build 'guest' env LOP_BIN="$LOP_BUILT/lop" vm/tests/run-test.sh --all
 stage_of_build 'kernel' kernel_groups
 stage_of_build 'verifier' scripts/verifier-counts.sh
 stage_of_build 'deliberate faults' scripts/mutants.sh
+stage_of_build 'derived faults' scripts/policy-faults.sh --tenth
 stage 'fuzzing' scripts/fuzz.sh "${FUZZ_SECONDS:-1800}"
 code=0
 finish || code=1

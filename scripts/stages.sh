@@ -94,6 +94,7 @@ stages_of_lint() {
   stage 'licences' scripts/licences.sh
   stage 'policy rules' scripts/policy-check.sh rules
   stage 'policy index' scripts/policy-index.sh --check
+  stage 'policy faults' scripts/policy-faults.sh --check
 }
 
 # Counts the tests that cargo really ran, from its "test result" lines: prints "PASSED FAILED".

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Derives faults from the headers of policy/. Prints one a line, tab-separated: name, file, line, the text there, the faulty text.
+#     NAME, NAME-half    a named constant is doubled, or halved. One that declarations need too, as the size of an array, is halved in functions alone.
+#     FUNCTION-N         the N-th fault of a function with a formula, a numbered list or a limit in the comment above it: an operator is another one, a
+#                        comparison excludes or includes equality, an operand of a condition is left out, or a number is doubled
+# -v out=FOLDER: also writes the headers to FOLDER with all faults in them. The variable `lop_fault` selects one by the number of its line, from 1 on.
+
+BEGIN {
+	# A right operand is left out by `a && 1 | b`, which is a.
+	operators = split(" + ; - ; - ; + ; * ; + ; / ; * ; += ; -= ; -= ; += ; < ; <= ; <= ; < ; > ; >= ; >= ; > ; == ; != ; != ; == ; && ; && 1 | !!; || ; || 0 & !!;" \
+		"lop_min(;lop_max(;lop_max(;lop_min(;lop_earlier(;lop_later(;lop_later(;lop_earlier(;lop_before(;lop_not_after(", operator, ";")
+}
+
+FNR == 1 { file[++files] = FILENAME }
+{ source[FILENAME, FNR] = $0; last[FILENAME] = FNR }
+
+END {
+	for (f = 1; f <= files; f++) find_constants(file[f])
+	for (f = 1; f <= files; f++) find_sizes(file[f])
+	for (f = 1; f <= files; f++) read_header(file[f])
+}
+
+function trimmed(s) { sub(/^[ \t]+/, "", s); sub(/[ \t]+$/, "", s); return s }
+
+# A line without its comment.
+function code_of(s) { sub(/[ \t]*\/\*.*/, "", s); return s }
+
+function emit(s) { if (out) print s >(out "/" header) }
+
+# Prints a fault and returns its number.
+function add(name, line, before, after) {
+	print name "\t" header "\t" line "\t" trimmed(before) "\t" trimmed(after)
+	return ++faults
+}
+
+function is_constant(s) { return s ~ /^#[ \t]*define LOP_[A-Z0-9_]+[ \t]+[^ \t\/]/ }
+function name_of_constant(s) { sub(/^#[ \t]*define /, "", s); sub(/[ \t].*/, "", s); return s }
+function value_of_constant(s) { sub(/^#[ \t]*define LOP_[A-Z0-9_]+[ \t]+/, "", s); return code_of(s) }
+
+# `s` with each whole word `word` replaced.
+function reworded(s, word, by,    done, at, around) {
+	while ((at = index(s, word))) {
+		around = substr(" " s, at, 1) substr(s " ", at + length(word), 1)
+		done = done substr(s, 1, at - 1) (around ~ /[A-Za-z0-9_]/ ? word : by)
+		s = substr(s, at + length(word))
+	}
+	return done s
+}
+function has_word(s, word) { return reworded(s, word, "") != s }
+
+# Constants: by #define, or of an enum without a name.
+function find_constants(path,    n, s, parts, count, i) {
+	for (n = 1; n <= last[path]; n++) {
+		s = source[path, n]
+		if (is_constant(s)) value[name_of_constant(s)] = value_of_constant(s)
+		if (s !~ /^enum \{ /) continue
+		count = split(s, parts, /[{},]/)
+		for (i = 1; i <= count; i++)
+			if (parts[i] ~ / = /) { split(trimmed(parts[i]), s_parts, " = "); value[s_parts[1]] = s_parts[2]; is_size[s_parts[1]] = 1 }
+	}
+}
+
+# Marks the constants that declarations need.
+function find_sizes(path,    n, s, name, changed) {
+	for (n = 1; n <= last[path]; n++) {
+		s = code_of(source[path, n])
+		if (s !~ /^(\t| *struct )[^()=]*\[[^\]]*LOP_[^\]]*\];/) continue
+		sub(/^[^[]*/, "", s)
+		for (name in value) if (has_word(s, name)) is_size[name] = 1
+	}
+	do {
+		changed = 0
+		for (s in is_size) for (name in value) if (!(name in is_size) && has_word(value[s], name)) changed = is_size[name] = 1
+	} while (changed)
+}
+
+function add_constant(name, line, before,    double, half) {
+	if (name in is_size) {
+		half = add(name "-half", line, before, name " / 2 in functions")
+		emit("#define " name "_USED (lop_fault == " half " ? " name " / 2 : " name ")")
+		return
+	}
+	double = add(name, line, before, "2 * (" value[name] ")")
+	half = add(name "-half", line, before, "(" value[name] ") / 2")
+	emit("#ifndef __clang__\n#undef " name)
+	emit("#define " name " (lop_fault == " double " ? 2 * (" value[name] ") : lop_fault == " half " ? (" value[name] ") / 2 : (" value[name] "))\n#endif")
+}
+
+function read_header(path,    n, s, comment, name) {
+	header = path
+	for (n = 1; n <= last[path]; n++) {
+		s = source[path, n]
+		if (s ~ /^\/\*/) {
+			for (comment = ""; ; n++) {
+				emit(source[path, n])
+				comment = comment "\n" source[path, n]
+				if (source[path, n] ~ /\*\//) break
+			}
+		} else if (s ~ /^(lop_rule|lop_subprog) /) {
+			n = read_function(path, n, is_precise(comment))
+			comment = ""
+		} else {
+			emit(s)
+			if (is_constant(s)) add_constant(name_of_constant(s), n, s)
+			else if (s ~ /^enum \{ /) { for (name in value) if (has_word(s, name)) add_constant(name, n, s) }
+			if (s ~ /^(#endif|[^#\t])/) comment = ""
+		}
+	}
+	if (out) close(out "/" header)
+}
+
+# A comment with a formula, a numbered list or a limit.
+function is_precise(comment) {
+	gsub(/\n \*( |$)/, "\n", comment)
+	return comment ~ /\n    +[^ ]/ || comment ~ / (=|<|>|<=|>=|\/|\*) / 
+}
+
+# Reads the function that begins in line n; returns its last line.
+function read_function(path, n, precise,    name, s, i, k, found) {
+	s = source[path, n]
+	name = s; sub(/\(.*/, "", name); sub(/.*[ *]/, "", name)
+	lines = variants = 0
+	if (s ~ /\}$/) {
+		match(s, / \{ /)
+		emit(substr(s, 1, RSTART))
+		body[++lines] = "\t" substr(s, RSTART + 3, length(s) - RSTART - 4)
+		at[lines] = n
+	} else {
+		for (; source[path, n] != "{"; n++) emit(source[path, n])
+		for (n++; source[path, n] != "}"; n++) { body[++lines] = source[path, n]; at[lines] = n }
+	}
+	if (precise) for (i = 1; i <= lines; i++) find_variants(i)
+	emit("{")
+	for (k = 1; k <= variants; k++) {
+		found = add(name "-" k, at[varied[k]], body[varied[k]], variant[k])
+		emit((k > 1 ? "else " : "") "if (lop_fault == " found ") {")
+		for (i = 1; i <= lines; i++) emit(used(i == varied[k] ? variant[k] : body[i]))
+		emit("}")
+	}
+	if (variants) emit("else {")
+	for (i = 1; i <= lines; i++) emit(used(body[i]))
+	emit(variants ? "}\n}" : "}")
+	return n
+}
+
+# Constants that declarations need are altered where functions use them.
+function used(s,    name) {
+	if (s ~ /LOP_/) for (name in is_size) s = reworded(s, name, name "_USED")
+	return s
+}
+
+function vary(i, s) { varied[++variants] = i; variant[variants] = s }
+
+function find_variants(i,    s, code, rest, o, from, to, p, before, after, digits) {
+	s = body[i]
+	code = code_of(s) " "
+	rest = substr(s, length(code))
+	# Loops and their ends are bounds.
+	if (code ~ /^#|lop_for|lop_assert|lop_cpus_next\(/ || trimmed(body[i + 1]) == "break;" && i < lines) return
+	for (o = 1; o < operators; o += 2) {
+		from = operator[o]; to = operator[o + 1]
+		for (p = 1; (at_p = index(substr(code, p), from)); p = at_p + 1) {
+			at_p += p - 1
+			before = substr(code, 1, at_p - 1); after = substr(code, at_p + length(from))
+			if (before ~ /[a-z_]$/ && from ~ /^lop_/) continue
+			if (before ~ /LOP_[A-Z_]+$/ && from == " - " && after ~ /^1\)/) continue
+			vary(i, before to after rest)
+		}
+	}
+	# The first operand of a condition.
+	if (match(code, / (&&|\|\|) /)) {
+		to = substr(code, RSTART + 1, 1) == "&" ? "1 | !!" : "0 & !!"
+		if (match(code, /return |if \(| = /) ) vary(i, substr(code, 1, RSTART + RLENGTH - 1) to substr(code, RSTART + RLENGTH) rest)
+	}
+	for (p = 1; match(substr(code, p), /[^A-Za-z0-9_.][0-9]+(ULL|U)?[^A-Za-z0-9_.]/); p += RSTART) {
+		at_p = p + RSTART; digits = substr(code, at_p, RLENGTH - 2)
+		before = substr(code, 1, at_p - 1)
+		if (digits + 0 < 2 || before ~ /(<<|>>|%) $/) continue
+		vary(i, before "(2 * " digits ")" substr(code, at_p + length(digits)) rest)
+	}
+}
