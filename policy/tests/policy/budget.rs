@@ -237,3 +237,22 @@ fn groups_count_by_their_weight() {
         51
     );
 }
+
+/// Two threads compete for the fast core, and its timer is lost. A thread that has kept the core pays for 40 ms at most, two
+/// turns, as the timer would have looked sooner.
+#[test]
+fn a_thread_pays_for_two_turns_at_most_at_once() {
+    for (kept_ms, paid_ms) in [(39, 39), (41, 40), (81, 40)] {
+        let mut bench = bench(2);
+        let honest = thread_of(&mut bench, HONEST, WEIGHT_DEFAULT, 0);
+        thread_of(&mut bench, ATTACKER, WEIGHT_DEFAULT, 0);
+        bench.pass(TURN_MS * MS);
+        let holder = bench.running[0].unwrap();
+        let user = if holder == honest { HONEST } else { ATTACKER };
+        let had_ns = |bench: &Bench| bench.policy.budget.had_ns[user as usize];
+        let before_ns = had_ns(&bench);
+        bench.world.now_ns += kept_ms * MS;
+        bench.block(holder);
+        assert_eq!(had_ns(&bench) - before_ns, paid_ms * MS, "{kept_ms} ms");
+    }
+}

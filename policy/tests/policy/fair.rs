@@ -571,3 +571,12 @@ fn who_goes_on_alone_does_not_pay_for_who_sleeps() {
         assert_eq!(costs[1..], [4 * MS; 2], "{costs:?}");
     }
 }
+
+/// Eleven tasks share two CPUs: 20 * 2 / 11 = 3.636 ms, however many of them wait in the one queue of both.
+#[test]
+fn in_a_shared_queue_slices_do_not_shrink_with_its_length() {
+    let mut bench = Bench::flat(2);
+    let tasks = bench.tasks(11);
+    bench.wake_all(&tasks);
+    assert_eq!(bench.world.slice_ns, 40 * MS / 11);
+}

@@ -2,7 +2,7 @@
 //! A task's weight is in its group from wakeup to block, whether it spins or not.
 
 use crate::bench::{config, flat, Bench, MS};
-use lop_policy::{Config, WEIGHT_DEFAULT};
+use lop_policy::{Config, Group, NONE, WEIGHT_DEFAULT};
 
 /// On one CPU, `count` tasks of one group of the default weight, and one task of another.
 fn beside_one(count: usize) -> (Bench, Vec<usize>, usize) {
@@ -102,4 +102,67 @@ fn a_group_has_the_weight_of_those_that_are_awake() {
             assert_eq!(bench.groups[0].active_weight(), expected, "{event:?} in {events:?}");
         }
     }
+}
+
+/// The mean moves by (active - mean) * passed / 16.777 ms, 2^24 ns. Two tasks of 1024 wake at once. After a quarter of that a third one
+/// wakes: the mean was 1024 and moved by 1024 / 4 to 1280. It moves by (3072 - 1280) / 2 in the next half, to 2176, when two block.
+/// It falls by (2176 - 1024) / 2 in another half, to 1600, and a second later it is what is active, 1024.
+#[test]
+fn the_mean_of_a_group_follows_what_is_active() {
+    let (mut bench, tasks, _) = beside_one(4);
+    bench.wake_all(&tasks[..2]);
+    let mean = |bench: &Bench| bench.groups[0].mean_1024 as f64 / 1024.0;
+    assert_eq!(mean(&bench), 1024.0);
+    bench.pass(1 << 22);
+    bench.wake(tasks[2]);
+    assert_eq!(mean(&bench), 1280.0);
+    bench.pass(1 << 23);
+    bench.block_all(&tasks[1..3]);
+    assert_eq!(mean(&bench), 2176.0);
+    for (passed_ns, expected) in [(1 << 23, 1600.0), (1000 * MS, 1024.0)] {
+        bench.pass(passed_ns);
+        bench.wake(tasks[1]);
+        assert_eq!(mean(&bench), expected);
+        bench.block(tasks[1]);
+    }
+}
+
+/// Each group halves what its tasks have: 1024 * 512 / 1024. Of a chain of nine only the eight inner ones count, and only these
+/// get the weight of an active task.
+#[test]
+fn eight_levels_of_groups_count() {
+    let (mut bench, ..) = beside_one(1);
+    let task = bench.task();
+    let inner = bench.group(512);
+    let outer: Vec<*mut Group> = (1..9).map(|number| bench.policy.group(number)).collect();
+    for (n, &group) in outer.iter().enumerate() {
+        let parent = if n < 7 { n as i32 + 2 } else { NONE };
+        let weight = if n == 7 { 1 } else { 512 };
+        unsafe {
+            *group = Group {
+                parent,
+                ..Group::new(weight)
+            }
+        };
+    }
+    bench.groups[inner].parent = 1;
+    bench.group_of[task] = Some(inner);
+    bench.wake(task);
+    let active: Vec<u32> = outer.iter().map(|&group| unsafe { (*group).active_weight() }).collect();
+    assert_eq!(active, [512, 512, 512, 512, 512, 512, 512, 0]);
+    let group = Some(&bench.groups[inner]);
+    let policy = bench.policy;
+    assert_eq!(policy.weight_of_user(&bench.tasks[task], group), 4, "1024 / 2^8");
+    assert_eq!(
+        policy.effective_weight(&bench.tasks[task], group),
+        512.0,
+        "alone in each"
+    );
+    assert!(
+        !policy.owner_says_nobody_waits(&bench.tasks[task], group, 1024),
+        "the ninth is below 15"
+    );
+    let eighth = outer[6];
+    unsafe { *eighth = Group::new(15) };
+    assert!(policy.owner_says_nobody_waits(&bench.tasks[task], Some(&bench.groups[inner]), 1024));
 }

@@ -243,3 +243,79 @@ fn virtual_time_may_come_round_to_zero() {
         assert!(story.longest_ms[task] <= 20, "{:?}", story.longest_ms);
     }
 }
+
+/// CPU 0 serves its own domain, where two tasks share it, and five others whose CPUs look for nothing. What waits in these
+/// is more than a second ahead. Yet each of the six queues is served once in 6 * 61 looks: 61 is no multiple of 2, 3, 5 or 6, so
+/// that it is the turn of another one each time.
+#[test]
+fn each_of_five_other_domains_is_served_out_of_turn() {
+    let place = |cpu: usize| CpuPlace {
+        memory_domain: cpu as u16,
+        ..flat(cpu)
+    };
+    let mut bench = Bench::new(6, Config { spare: 0, ..config() }, place);
+    for cpu in [0, 1, 2, 3, 4, 5, 0] {
+        let task = bench.task();
+        bench.last_cpu[task] = cpu;
+        bench.wake(task);
+    }
+    let light: Vec<usize> = (0..60)
+        .map(|n| {
+            let task = bench.task();
+            bench.last_cpu[task] = 1 + n % 5;
+            bench.tasks[task].vtime_ns = u64::MAX / 4;
+            bench.set_weight(task, SCHED_IDLE);
+            bench.wake(task);
+            task
+        })
+        .collect();
+    let story = story(&mut bench, &[0], 1, 6 * 61);
+    let served = |domain: usize| {
+        light
+            .iter()
+            .skip(domain - 1)
+            .step_by(5)
+            .any(|&task| story.ran_ms[task] > 0)
+    };
+    assert!((1..6).all(served), "{:?}", story.ran_ms);
+}
+
+/// A task that starts after 5 s in its queue may have been taken as overdue, so it owes nothing: it was 8 ms ahead of the clock.
+/// After less it still owes these 8 ms.
+#[test]
+fn a_task_that_has_waited_for_five_seconds_owes_nothing() {
+    for (waited_ns, ahead_ms) in [(5000 * MS - 1, 8), (5000 * MS, 0)] {
+        let mut bench = bench_of(1);
+        let tasks = bench.tasks(2);
+        bench.wake(tasks[0]);
+        let clock_ns = bench.policy.queues.clock_ns;
+        bench.tasks[tasks[1]].vtime_ns = clock_ns + 8 * MS;
+        bench.wake(tasks[1]);
+        bench.pass(waited_ns);
+        bench.run_and_preempt(0, waited_ns);
+        assert_eq!(bench.cpu_of(tasks[1]), Some(0));
+        assert_eq!(
+            bench.tasks[tasks[1]].vtime_ns - clock_ns,
+            ahead_ms * MS,
+            "{waited_ns} ns"
+        );
+    }
+}
+
+/// The CPU looks 9.8 s after the light task was queued, finds none that is overdue, and looks again 500 ms later.
+#[test]
+fn a_cpu_looks_for_overdue_tasks_twice_a_second() {
+    let mut bench = bench_of(1);
+    let tasks = bench.tasks(2);
+    set_weight(&mut bench, &tasks[..1], weight_of_nice(-20));
+    set_weight(&mut bench, &tasks[1..], SCHED_IDLE);
+    bench.wake(tasks[0]);
+    bench.wake(tasks[1]);
+    bench.pass(9800 * MS - MS);
+    let starts_ms = (9800..).find(|_| {
+        bench.pass(MS);
+        bench.run_on(0, MS);
+        bench.cpu_of(tasks[1]) == Some(0)
+    });
+    assert_eq!(starts_ms, Some(10_300));
+}

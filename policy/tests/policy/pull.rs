@@ -137,3 +137,27 @@ fn growth_that_found_the_lock_taken_by_a_move_is_made_by_the_timer() {
     assert!(bench.size() < bench.target());
     assert_eq!(bench.world.timer_at_ns, Some(now_ns));
 }
+
+/// Ten fast cores and ten slow ones. One pass of the timer moves eight tasks: to cores that fell idle before a move was worth
+/// it, where the next pass moves the other two; and at the end of a turn, when each move brings the task of the fast core to
+/// the slow one.
+#[test]
+fn one_pass_moves_eight_tasks() {
+    let timer = |bench: &mut Bench, passed_ns: u64| {
+        bench.world.now_ns += passed_ns;
+        let (now_ns, before) = (bench.now(), bench.policy.fast.moves);
+        bench.policy.timer(&mut bench.world, now_ns);
+        bench.follow_kicks();
+        bench.policy.fast.moves - before
+    };
+    let busy = || {
+        let mut bench = asymmetric(20, 10, rules::TURNS);
+        let ids = bench.tasks(20);
+        bench.wake_all(&ids);
+        (bench, ids)
+    };
+    let (mut bench, ids) = busy();
+    bench.block_all(&ids[..10]);
+    assert_eq!([10 * MIGRATION, 20 * MS].map(|ns| timer(&mut bench, ns)), [8, 2]);
+    assert_eq!(timer(&mut busy().0, 20 * MS), 8);
+}

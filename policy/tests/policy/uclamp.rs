@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! The kernel's uclamp hint as a wish for speed.
 
-use lop_policy::clamp_speedup;
+use lop_policy::{clamp_speedup, Task};
 
 const UNKNOWN: u32 = 0;
-/// LOP_UNMEASURED_SPEEDUP
-const UNMEASURED: u32 = 1500;
 
 /// An adapter that measures no gain, like the kernel side, assumes half of the possible gain: a wish for little ranks
 /// below no wish, and a wish for much above it.
@@ -19,7 +17,9 @@ fn who_says_nothing_is_between_those_who_wish_for_little_and_for_much() {
         (768, 1024, 1750),
         (0, 768, 1500),
     ] {
-        assert_eq!(clamp_speedup(UNMEASURED, min, max), wished, "{min} {max}");
+        let mut task = Task::new(0, 1024);
+        task.set_measured_speedup(0);
+        assert_eq!(clamp_speedup(task.speedup_permille, min, max), wished, "{min} {max}");
     }
 }
 
