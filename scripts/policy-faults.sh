@@ -75,7 +75,7 @@ check() {
   done < <(sed -nE 's/^#[ \t]*define (LOP_[A-Z0-9_]+)[ \t]+[^ \t].*/\1/p' "${headers[@]}")
   while IFS=$'\t' read -r name text reason; do
     [ -n "$reason" ] || { echo "policy-faults.sh: $name is judged without a reason"; code=1; }
-    cut -f 1,5 "$list" | grep -qxF "$name	$text" || { echo "policy-faults.sh: $name is judged, but no such fault exists: $text"; code=1; }
+    cut -f 1,5 "$list" | grep -xF "$name	$text" >/dev/null || { echo "policy-faults.sh: $name is judged, but no such fault exists: $text"; code=1; }
   done < <(judgements)
   [ $code != 0 ] || echo "policy faults: $(wc -l <"$list"), $(judgements | wc -l) of them judged"
   return $code
@@ -126,7 +126,7 @@ try() {
     IFS=$'\t' read -r name _ _ _ text < <(sed -n "${number}p" "$work/list")
     begin=$SECONDS
     by=$(found "$number")
-    if judgements | grep -q "^$name	"; then
+    if judgements | grep "^$name	" >/dev/null; then
       if [ -z "$by" ]; then by=judged; else by="**JUDGED, BUT FOUND** by $by" wrong=$((wrong + 1)); fi
     elif [ -z "$by" ]; then
       by="**NOT FOUND**: $text" wrong=$((wrong + 1))

@@ -106,7 +106,7 @@ struct lop_slowest {
 };
 
 /*
- * Of the time that a thread's work takes only the share in which it runs is stretched:
+ * Of the time that a thread's work takes only the share in which it runs is stretched; of two threads that take as long the first counts:
  *     T = 1 + demand * (stretch - 1)
  * Worked example: six threads of 30 MPKI that run 2 % of the time press 0.015 each; side by side they are stretched by 5.6 %
  * and take 0.1 % longer.

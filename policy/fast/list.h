@@ -5,7 +5,7 @@
  * With more threads of declared length than cores, the next longest goes to the core that finishes it first.
  * This is list scheduling. It is pure, like spread.h: an adapter calls it when such a thread is created or has ended,
  * and applies the result with lop_put_on_list().
- * Tested in: list. Studied in: longest-job, everything.
+ * Tested in: list, largest. Studied in: longest-job, everything.
  */
 #define LOP_MAX_LISTED 512
 

@@ -4,7 +4,7 @@
 #include "sets.h"
 /*
  * A woken task claims the best idle member of its set; if no member is idle, it waits at a busy one.
- * Tested in: placement, hotplug, room. Studied in: barriers, compile-governors, compile-parallelism, critical-sections, hybrid-laptop, recorded-build.
+ * Tested in: placement, hotplug, room, largest. Studied in: barriers, compile-governors, compile-parallelism, critical-sections, hybrid-laptop, recorded-build.
  */
 
 /* A member that joined less than a transition ago does not run at its speed yet; the spare bridges that time. */

@@ -6,7 +6,7 @@
  * One CPU runs the operating system's own work and nothing else; applications run on all others.
  * The reserved CPU has a speed of its own. It is in the low set, so it is never the spare, and no member of another
  * set.
- * Tested in: reserved, random. Studied in: reserved-core, everything.
+ * Tested in: reserved, random, largest. Studied in: reserved-core, everything.
  */
 
 /* An adapter that never reserves a core defines this as false, so the verifier drops the rules. */

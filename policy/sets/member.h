@@ -4,7 +4,7 @@
 #include "rank.h"
 /*
  * Whole cores of the fastest kind whose voltage is already up join a set first; members leave in reverse order.
- * Tested in: members. Studied in: barriers, compile-parallelism, critical-sections, hybrid-laptop.
+ * Tested in: members, largest. Studied in: barriers, compile-parallelism, critical-sections, hybrid-laptop.
  */
 
 /* An adapter that reads no temperatures defines this as false, so the verifier drops the rules for hot cores. */

@@ -65,7 +65,7 @@ fn domains_and_kinds_decide_about_plans_and_ranks() {
 /// 2 * 0.1 ms / 10 ms is 2 %. 3 W of 450 are 0.7 %; 6.2 W of 117 are 5.3 %; 9 W of 450 are 2 % and not below. 7 W and 3 W of
 /// its domain are 2.2 %, and 2 * 0.1 ms * 450 / 10 = 9 ms.
 /// Migrations may cost half of the share that a core draws, and 1 % in any case. The last core stays for 2 * 0.1 ms *
-/// 450 / 3 = 30 ms, 3.774 and 10 ms; with 26 W of its domain for 2 * 0.1 ms * 105 / 27 = 0.778 ms; with a domain of
+/// 450 / 3 = 30 ms, 3.774 and 10 ms; with 3 W of its domain beside for half of 30 ms; with 26 W of its domain for 2 * 0.1 ms * 105 / 27 = 0.778 ms; with a domain of
 /// 180 W of 195 that needs a second to come back for 2.167 s; where it draws nothing for a second.
 #[test]
 fn an_idle_core_is_kept_high_where_that_costs_less_than_it_saves() {
@@ -81,6 +81,7 @@ fn an_idle_core_is_kept_high_where_that_costs_less_than_it_saves() {
         (with(117_000, 6_200, 0, 100 * US), 0, 3_774, 26),
         (with(450_000, 9_000, 0, 100 * US), 0, 10_000, 10),
         (with(450_000, 7_000, 3_000, 100 * US), 0, 9_000, 10),
+        (with(450_000, 3_000, 3_000, 100 * US), 1, 15_000, 10),
         (with(105_000, 1_000, 26_000, 100 * US), 0, 777, 10),
         (with(195_000, 0, 180_000, S), 0, 2_166_666, 10),
         (with(450_000, 0, 0, 100 * US), 1, LAST_HOLD / US, 10),

@@ -256,3 +256,16 @@ fn a_thread_pays_for_two_turns_at_most_at_once() {
         assert_eq!(had_ns(&bench) - before_ns, paid_ms * MS, "{kept_ms} ms");
     }
 }
+
+/// Users whose numbers are equal modulo 1024 share one account, so that a hint holds without end among them. 512 apart they do not.
+#[test]
+fn every_1024th_user_shares_an_account() {
+    for (apart, share_ms) in [(512, 500), (1024, 1000)] {
+        let mut bench = bench(2);
+        thread_of(&mut bench, HONEST, WEIGHT_DEFAULT, 0);
+        bench.pass(500 * MS);
+        thread_of(&mut bench, HONEST + apart, WEIGHT_DEFAULT, hint_flags::SEQUENTIAL);
+        let found_ms = fast_ms(&mut bench, 4, HONEST + apart, &mut nothing);
+        assert_share(&found_ms, share_ms, &format!("{apart} apart"));
+    }
+}

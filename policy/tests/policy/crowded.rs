@@ -357,3 +357,76 @@ fn who_runs_alone_is_owed_nothing() {
     let ran = next_200_ms(&mut bench, 0);
     assert!(ran[tasks[3]].abs_diff(100) <= 20, "{ran:?}");
 }
+
+/// Tasks compete with those that wait where they come, and a restricted one with what runs where it may run: at 100 ms tasks wait,
+/// and at 1100 ms each CPU runs one. One that comes 1000 ms ahead of these may be two slices of 5 ms ahead. A restricted one
+/// of the green set competes with what waits there, since only the high CPUs note what they run.
+#[test]
+fn who_comes_competes_with_what_waits_or_runs_there() {
+    let green = Config {
+        green: GreenWork::LowGain,
+        sizing: Sizing::Fixed,
+        fixed_size: 2,
+        ..config()
+    };
+    for (speedup, allowed, queue, expected_ms) in [
+        (2000, &[0, 1, 2][..], 512, 110),
+        (2000, &[0, 1], 512, 1110),
+        (1100, &[0, 1, 2], 513, 110),
+        (1100, &[1, 2], 513, 110),
+    ] {
+        let mut bench = Bench::new(3, green, flat);
+        let tasks = bench.tasks(5);
+        for (&task, speedup) in tasks.iter().zip([2000, 2000, 1100, 2000, 1100]) {
+            bench.tasks[task].speedup_permille = speedup;
+            bench.wake(task);
+        }
+        assert!(bench.policy.waits(512) && bench.policy.waits(513));
+        let queues = &mut bench.owner.sched().queues;
+        (queues.front_ns[512], queues.front_ns[513]) = (100 * MS, 100 * MS);
+        queues.clock_ns = 1100 * MS;
+        queues.started_ns.ns = [1100 * MS; 512];
+        let comes = bench.pinned(allowed.iter().copied());
+        bench.tasks[comes].speedup_permille = speedup;
+        bench.tasks[comes].vtime_ns = 2100 * MS;
+        bench.wake(comes);
+        assert_eq!(bench.world.queues_of(comes), [queue]);
+        assert_eq!(bench.tasks[comes].vtime_ns, expected_ms * MS, "{speedup} {allowed:?}");
+    }
+}
+
+/// The CPUs of one task are busy with others that never stop, so that it falls behind in the queue that CPU 0 shares. Of what CPU 0
+/// may run two tasks are there, and one is restricted to it: a third of 300 ms each.
+#[test]
+fn a_task_of_one_cpu_does_not_wait_for_one_that_may_not_run_there() {
+    let mut bench = Bench::new(3, Config { spare: 0, ..config() }, flat);
+    let tasks = bench.tasks(3);
+    bench.wake_all(&tasks);
+    wake_on(&mut bench, 1, &[1, 2]);
+    let restricted = wake_on(&mut bench, 1, &[0])[0];
+    let other = bench.task();
+    bench.wake(other);
+    let mut ran = [0; 6];
+    for _ in 0..300 {
+        bench.pass(MS);
+        ran[bench.run_and_preempt(0, MS)] += 1;
+    }
+    assert!(near(ran[restricted], 100) && near(ran[other], 100), "{ran:?}");
+}
+
+/// One task waits in the first of two domains, and in the second one that is 1 ms further behind: less than a slice. What CPU 0
+/// has alone is nothing, so it compares these two, and takes the one of its domain.
+#[test]
+fn an_empty_queue_does_not_send_a_cpu_to_another_domain() {
+    let mut bench = Bench::new(4, Config { spare: 0, ..config() }, domains_of_two);
+    let tasks = bench.tasks(4);
+    bench.wake_all(&tasks);
+    for (last_cpu, vtime_ms) in [(0, 3), (3, 2)] {
+        let task = bench.task();
+        bench.last_cpu[task] = last_cpu;
+        bench.tasks[task].vtime_ns = vtime_ms * MS;
+        bench.wake(task);
+    }
+    bench.run_and_block(0, MS);
+    assert_eq!(bench.running[0], Some(4));
+}

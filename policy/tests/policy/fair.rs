@@ -580,3 +580,24 @@ fn in_a_shared_queue_slices_do_not_shrink_with_its_length() {
     bench.wake_all(&tasks);
     assert_eq!(bench.world.slice_ns, 40 * MS / 11);
 }
+
+/// A task that owes 5 ms stopped on CPU 0, which was apart. While it slept a task alone there did not pay for 2 or 8 ms, which
+/// counts for the sleeper: 3 ms, and 0. Not where the task stopped elsewhere, and not beyond the clock: 1 ms behind stays 1 ms.
+#[test]
+fn what_another_did_not_pay_works_off_debt_but_earns_nothing() {
+    for (stopped_there, owes_ms, forgiven_ms, expected_ms) in
+        [(true, 5, 2, 3), (true, 5, 8, 0), (false, 5, 8, 5), (true, -1, 3, -1)]
+    {
+        let mut bench = one_cpu();
+        let (runs, sleeper) = (bench.task(), bench.task());
+        bench.tasks[runs].vtime_ns = 1000 * MS;
+        bench.policy_clock_to(runs);
+        let task = &mut bench.tasks[sleeper];
+        task.vtime_ns = (1000 * MS).wrapping_add_signed(owes_ms * MS as i64);
+        task.owes_at = stopped_there.into();
+        bench.owner.sched().queues.forgiven_ns.ns = [forgiven_ms * MS; 512];
+        bench.wake(sleeper);
+        let ahead_ns = bench.tasks[sleeper].vtime_ns.wrapping_sub(1000 * MS) as i64;
+        assert_eq!(ahead_ns, expected_ms * MS as i64, "{owes_ms} ms, {forgiven_ms} ms");
+    }
+}

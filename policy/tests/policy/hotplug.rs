@@ -124,3 +124,16 @@ fn coming_and_going_twice_is_the_same_as_once() {
     }
     assert_eq!(bench.policy.nr_open, 2);
 }
+
+/// A task waits for the only CPU that it may use, which is offline. CPU 0 takes other work.
+#[test]
+fn work_that_waits_for_an_offline_cpu_keeps_no_other_cpu_from_work() {
+    let mut bench = Bench::flat(2);
+    bench.offline(1);
+    let stranded = bench.pinned([1]);
+    let tasks = bench.tasks(2);
+    bench.wake_all(&[tasks[0], tasks[1], stranded]);
+    assert_eq!(bench.cpu_of(tasks[0]), Some(0));
+    bench.run_and_preempt(0, MS);
+    assert_eq!(bench.cpu_of(tasks[1]), Some(0));
+}

@@ -126,3 +126,77 @@ fn what_has_outrun_its_length_is_not_nearly_done() {
         assert_eq!(bench.cpu_of(ids[1]), Some(0), "{tenths}");
     }
 }
+
+/// Of the latest sixteen, nine of 1 and seven of 7, the eighth in order of size is 1; of the latest eight it would be 7.
+#[test]
+fn no_fewer_than_sixteen_lengths_are_remembered() {
+    let mut app = App::new(0);
+    for length in [1; 9].into_iter().chain([7; 7]) {
+        declare_length(&mut Task::new(0, 100), &mut app, length);
+    }
+    assert_eq!(median_length(&app), 1);
+}
+
+/// A unit is 1 ms. The thread of 50 has done 30 of it and has 20 left when it comes back: it does not take the fast core from one
+/// of 40. Nor is one of no application, which has no unit, compared with it.
+#[test]
+fn what_a_thread_has_done_is_not_left() {
+    let mut bench = asymmetric(3, 1, rules::LONGEST);
+    let app = bench.app(0);
+    bench.apps[app].unit_ns = MS;
+    let long = thread(&mut bench, app, 50);
+    assert_eq!(bench.cpu_of(long), Some(0));
+    bench.pass(30 * MS);
+    bench.block(long);
+    let short = thread(&mut bench, app, 40);
+    assert_eq!(bench.cpu_of(short), Some(0));
+    bench.wake(long);
+    assert_ne!(bench.cpu_of(long), Some(0));
+    let alone = bench.task();
+    bench.tasks[alone].hint.length = 1000;
+    bench.wake(alone);
+    assert_eq!(bench.cpu_of(short), Some(0));
+}
+
+/// A thread of 10 units ends after 10 ms, so a unit is 1 ms; one that ends after 9 ns has not done its 10 and tells nothing, nor does
+/// one of unknown length. After 10 ns a unit is 1 ns. Threads of another application that run keep theirs.
+#[test]
+fn the_time_of_a_unit_follows_from_threads_that_end() {
+    let mut bench = asymmetric(4, 2, rules::LONGEST);
+    let (app, other) = (bench.app(0), bench.app(0));
+    bench.apps[other].unit_ns = 5 * MS;
+    let beside = thread(&mut bench, other, 10);
+    let cpu = bench.cpu_of(beside).unwrap();
+    let unknown = bench.task_of(app);
+    bench.wake(unknown);
+    bench.pass(MS);
+    bench.end(unknown);
+    assert_eq!(bench.apps[app].unit_ns, 0, "it had no length");
+    for (ran_ns, unit_ns) in [(10 * MS, MS), (9, MS), (10, 1)] {
+        let id = thread(&mut bench, app, 10);
+        assert_eq!(bench.cpu_of(id), Some(1 - cpu));
+        bench.pass(ran_ns);
+        bench.end(id);
+        assert_eq!(bench.apps[app].unit_ns, unit_ns, "{ran_ns} ns");
+        assert_eq!(bench.policy.fast.on[cpu].unit_ns, 5 * MS);
+    }
+}
+
+/// A thread starts on the slow core at the moment in which the fast one falls idle. It moves at once if it has not begun; if 49.9 of
+/// its 50 ms are done, what is left is less than ten migrations.
+#[test]
+fn only_a_thread_that_has_not_begun_moves_as_it_starts() {
+    for (done_ns, moves) in [(0, true), (49_900_000, false)] {
+        let mut bench = asymmetric(2, 1, rules::LONGEST);
+        let app = bench.app(0);
+        bench.apps[app].unit_ns = MS;
+        let longer = thread(&mut bench, app, 60);
+        let id = bench.task_of(app);
+        bench.tasks[id].done_ns = done_ns;
+        declare_length(&mut bench.tasks[id], &mut bench.apps[app], 50);
+        bench.wake(id);
+        assert_eq!(bench.cpu_of(id), Some(1));
+        bench.block(longer);
+        assert_eq!(bench.cpu_of(id) == Some(0), moves, "{done_ns}");
+    }
+}

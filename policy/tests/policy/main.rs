@@ -21,6 +21,7 @@ mod heat;
 mod hotplug;
 mod intensity;
 mod isolated;
+mod largest;
 mod liars;
 mod list;
 mod longest;

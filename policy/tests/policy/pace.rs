@@ -85,6 +85,14 @@ fn the_ladder_is_in_the_order_of_cost() {
     assert_eq!(rates(&with([800, 2_000], 900)), [200, 400, 500]);
     assert_eq!(rates(&with([1_100, 2_000], 0)), [400, 500]);
     assert_eq!(rates(&points()[1..2]), [], "nothing is cheaper than the fastest core");
+    let steps: Vec<Point> = (1..=40)
+        .map(|n| point(0, 25 * n, 25 * u32::from(n), u32::from(n * n)))
+        .collect();
+    assert_eq!(
+        rates(&steps),
+        (1..=31).map(|n| 25 * n).collect::<Vec<_>>(),
+        "31 rungs at most"
+    );
     assert_eq!(rates(&[]), []);
 }
 

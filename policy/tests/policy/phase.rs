@@ -430,3 +430,19 @@ fn light_applications_are_not_awaited() {
         assert_eq!(fast, [shared; 2], "weight {weight}");
     }
 }
+
+/// The thread on the slow core spins and hints that others wait for it, which counts once it goes on. When the fast core falls idle it
+/// is found there, though it was one that yields.
+#[test]
+fn a_thread_that_spun_is_found_by_its_new_class() {
+    let mut bench = bench(2);
+    let ids = bench.tasks(2);
+    ids.iter()
+        .for_each(|&id| bench.tasks[id].hint.flags = hint_flags::SEQUENTIAL);
+    bench.wake_all(&ids);
+    assert_eq!(bench.cpu_of(ids[1]), Some(1));
+    bench.spin(ids[1], true);
+    bench.spin(ids[1], false);
+    bench.block(ids[0]);
+    assert_eq!(bench.cpu_of(ids[1]), Some(0));
+}

@@ -268,3 +268,27 @@ fn a_plan_reads_only_the_threads_that_it_has() {
         assert_eq!(Planner::default().plan(&bench.policy, &mut [], PLAN_PERIOD_NS, NOW), 0);
     }
 }
+
+/// Where no watts are known a node counts as one busy core, and the rest of the machine as four. Two threads that wait w of their
+/// time take T = 1 + w^2 on one node, with EDP (4 + 1 + 2) * T^2 of a core, and 4 + 2 + 2 apart. The second node pays for more than
+/// 1 %, from T^2 = 8 / 7 / 0.99 on, T = 1.074: of 3.42 MPKI each waits 0.255, T = 1.065; of 3.94 MPKI 0.283, T = 1.08. With half of
+/// the node T = 1.062 would pay, with half of the core none below 1.086, with half of the machine none below 1.1.
+#[test]
+fn where_no_watts_are_known_the_machine_counts_as_four_cores_and_a_node_as_one() {
+    let gathers = Config {
+        domains: Domains::Gather,
+        ..config()
+    };
+    let bench = Bench::new(4, gathers, |cpu| CpuPlace {
+        node: (cpu / 2) as u16,
+        ..domains_of_two(cpu)
+    });
+    for (mpmi, apart) in [(3_420, false), (3_940, true)] {
+        let mut threads = [NONE; 2].map(|cpu| thread(cpu, 100, MemoryClass::Intensive));
+        for thread in &mut threads {
+            thread.intensity.note(mpmi, 1_000_000, S);
+        }
+        let wanted = plan(&bench, &mut threads);
+        assert_eq!(wanted[0] != wanted[1], apart, "{mpmi}: {wanted:?}");
+    }
+}

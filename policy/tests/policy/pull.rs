@@ -4,7 +4,7 @@
 use crate::bench::{config, flat, Bench, MS, US};
 use crate::phase::{asymmetric, MIGRATION};
 use crate::sets::wake_meanwhile;
-use lop_policy::{rules, Config, CpuPlace};
+use lop_policy::{hint_flags, rules, Config, CpuPlace};
 
 /// Of four tasks, one in an application each, the first has the fast core. When it blocks, the task that waited longest
 /// for a turn takes the core.
@@ -160,4 +160,17 @@ fn one_pass_moves_eight_tasks() {
     bench.block_all(&ids[..10]);
     assert_eq!([10 * MIGRATION, 20 * MS].map(|ns| timer(&mut bench, ns)), [8, 2]);
     assert_eq!(timer(&mut busy().0, 20 * MS), 8);
+}
+
+/// A task that may use only the fast core waits there, 3 ms behind one on the slow core that becomes awaited. The awaited one is
+/// given the core, so it goes before what waits there.
+#[test]
+fn a_task_that_is_given_a_core_goes_before_what_waits_there() {
+    let mut bench = asymmetric(2, 1, rules::PHASES | rules::TURNS);
+    let ids = [bench.task(), bench.task(), bench.pinned([0])];
+    bench.wake_all(&ids);
+    assert_eq!(ids.map(|id| bench.cpu_of(id)), [Some(0), Some(1), None]);
+    bench.tasks[ids[1]].vtime_ns = bench.tasks[ids[2]].vtime_ns + 3 * MS;
+    bench.set_hints(ids[1], hint_flags::SEQUENTIAL);
+    assert_eq!(bench.cpu_of(ids[1]), Some(0));
 }

@@ -251,3 +251,48 @@ fn it_is_bounded_and_complete() {
         assert_eq!(all.iter().filter(|thread| thread.wanted_domain == domain).count(), 2);
     }
 }
+
+/// One miss in a million instructions is more than none, whatever the number of threads: the new thread goes beside the two.
+#[test]
+fn a_smaller_sum_goes_before_fewer_threads() {
+    for (mpmi, expected) in [(1, 1), (0, 0)] {
+        let mut all = threads(&[(mpmi, 0), (0, 1), (0, 1), (0, NONE)]);
+        Planner::default().spread(&mut all, &domains(2), NOW);
+        assert_eq!(all[3].wanted_domain, expected, "{mpmi}");
+    }
+}
+
+/// Four threads on two domains of one core: the share of each is two. The second has its share, so that the new thread goes to
+/// the first, though that has more misses to serve. Of unequal speeds the share of the slow one is 4 / 3.
+#[test]
+fn with_more_threads_than_cores_a_domain_gets_its_share_by_speed() {
+    let kinds = |permille| {
+        [
+            Domain::new(1, 0),
+            Domain {
+                permille,
+                ..Domain::new(1, 0)
+            },
+        ]
+    };
+    for (permille, of, expected) in [
+        (1000, [(2_000, 0), (500, 1), (500, 1), (500, NONE)], 0),
+        (1000, [(2_000, 0), (500, 0), (500, 1), (500, NONE)], 1),
+        (500, [(5_000, 0), (500, 0), (500, 1), (500, NONE)], 1),
+        (500, [(5_000, 0), (500, 1), (500, 1), (500, NONE)], 0),
+        (500, [(5_000, 0), (4_000, 0), (4_000, 0), (500, NONE)], 1),
+    ] {
+        let mut all = threads(&of);
+        Planner::default().spread(&mut all, &kinds(permille), NOW);
+        assert_eq!(all[3].wanted_domain, expected, "{permille} {of:?}");
+    }
+}
+
+/// The one core of the second domain has a thread of 20 MPKI, and each of four in the first one of 10. An exchange would bring 50 and 10
+/// instead of 40 and 20, and for a move alone there is no core.
+#[test]
+fn the_most_intensive_thread_counts_when_it_comes_in_exchange() {
+    let of_four_and_one = [Domain::new(4, 0), Domain::new(1, 0)];
+    let mut all = threads(&[(20_000, 1), (10_000, 0), (10_000, 0), (10_000, 0), (10_000, 0)]);
+    assert_eq!(Planner::default().spread(&mut all, &of_four_and_one, NOW), 0);
+}
