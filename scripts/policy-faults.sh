@@ -93,7 +93,7 @@ build() {
 # found NUMBER: prints what finds the fault; nothing if all tests pass.
 found() {
   local line
-  line=$(LOP_FAULT=$1 timeout 120 "$tests" 2>/dev/null | grep -m 1 -E '^test .* FAILED$|^test result: ok') || true
+  line=$(LOP_FAULT=$1 timeout 60 "$tests" 2>/dev/null | grep -m 1 -E '^test .* FAILED$|^test result: ok') || true
   case $line in
     'test result: ok'*) ;;
     '') echo 'the process is aborted, or hangs' ;;

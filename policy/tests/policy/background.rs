@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Work that nobody waits for: who says so, where it runs, and what it leaves to others.
 
-use crate::bench::{config, flat, Bench, HOLD, MS, S};
+use crate::bench::{config, flat, point, Bench, HOLD, MS, S};
 use crate::pace::{clock_wakes, cycle, points, rate_permille, two_kinds};
-use lop_policy::{hint_flags, rules, weight_of_nice, weight_of_share, Config, Set, Task, FULL_SPEED};
+use lop_policy::{
+    declare_length, hint_flags, rules, weight_of_nice, weight_of_share, Config, Set, Sizing, Task, FULL_SPEED,
+};
 
 /// CPUs 0 and 1 are fast, 2 and 3 slow. Cheapest first: slow at its low speed, slow at its high one, fast at half speed.
 fn bench(spare: u32) -> Bench {
@@ -59,6 +61,25 @@ fn its_owner_says_so() {
         (*inner).parent = 0;
         let task = Task::new(0, 1024);
         assert!(bench.policy.owner_says_nobody_waits(&task, Some(&*inner), FULL_SPEED));
+    }
+}
+
+/// A rung of 125 permille is 128 of 1024 exactly. Without a ladder no speed is known to be cheap, not even for a uclamp.max of 0.
+#[test]
+fn a_cheapest_speed_that_is_the_most_that_is_asked_for_is_enough() {
+    let points = [point(0, 125, 125, 10), point(0, 1000, 1000, 1000)];
+    for (config, most, expected) in [
+        (config().with_ladder(&points), 129, false),
+        (config().with_ladder(&points), 128, true),
+        (config(), 0, false),
+    ] {
+        let bench = Bench::new(1, config, flat);
+        let task = Task::new(0, 1024);
+        assert_eq!(
+            bench.policy.owner_says_nobody_waits(&task, None, most),
+            expected,
+            "{most}"
+        );
     }
 }
 
@@ -270,4 +291,31 @@ fn its_virtual_time_moves_no_clock() {
     }
     assert!(bench.tasks[id].vtime_ns > 340 * S);
     assert_eq!(bench.policy.queues.clock_ns, before_ns);
+}
+
+/// Two fast CPUs run threads by a plan, and a third thread waits at one of them. The slow CPU is green: when its background task sleeps
+/// it takes no listed thread, which would run at the cheapest speed.
+#[test]
+fn a_green_core_takes_no_listed_thread() {
+    let two = Config {
+        rules: rules::LONGEST,
+        sizing: Sizing::Fixed,
+        fixed_size: 2,
+        ..config()
+    };
+    let mut bench = Bench::new(3, two.with_ladder(&points()), two_kinds);
+    let app = bench.app(0);
+    let ids = [0, 1, 0].map(|cpu| {
+        let id = bench.task_of(app);
+        declare_length(&mut bench.tasks[id], &mut bench.apps[app], 10);
+        bench.policy.put_on_list(&mut bench.tasks[id], cpu);
+        bench.wake(id);
+        id
+    });
+    let background = nobody_waits(&mut bench);
+    bench.wake(background);
+    assert_eq!((bench.cpu_of(background), bench.green()), (Some(2), vec![2]));
+    assert_eq!(bench.world.queues_of(ids[2]), [0]);
+    bench.block(background);
+    assert_eq!(bench.cpu_of(ids[2]), None);
 }

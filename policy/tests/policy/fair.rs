@@ -40,8 +40,15 @@ fn weights_are_those_of_the_kernels_fair_class() {
         (100, WEIGHT_DEFAULT),
         (300, 3072),
         (10_000, 102_400),
+        (20_000, 102_400),
     ] {
         assert_eq!(weight_of_share(share), weight, "cpu.weight {share}");
+    }
+    let mut bench = one_cpu();
+    let task = bench.task();
+    for (asked, weight) in [(0, 1), (88_818, 88_818), (u32::MAX, 102_400)] {
+        bench.set_weight(task, asked);
+        assert_eq!(bench.tasks[task].weight, weight);
     }
 }
 

@@ -166,3 +166,22 @@ fn eight_levels_of_groups_count() {
     unsafe { *eighth = Group::new(15) };
     assert!(policy.owner_says_nobody_waits(&bench.tasks[task], Some(&bench.groups[inner]), 1024));
 }
+
+/// Three tasks of 1024 have been active for long, and two of them sleep: what is active is 1024, the mean 3072. The third becomes one of 512:
+/// the mean is 3072 - 512. Where one of 1024 has been alone and another has just woken the mean is 1024, and what is active then 1536.
+#[test]
+fn a_loss_of_weight_is_taken_from_the_mean_down_to_what_is_active() {
+    for (long, short, sleep, mean) in [(3, 0, 2, 2560), (1, 1, 0, 1536)] {
+        let (mut bench, tasks, _) = beside_one(3);
+        bench.wake_all(&tasks[..long]);
+        bench.pass(1000 * MS);
+        bench.wake_all(&tasks[long..long + short]);
+        bench.block_all(&tasks[1..=sleep]);
+        bench.set_weight(tasks[0], 512);
+        assert_eq!(
+            bench.groups[0].mean_1024 >> 10,
+            mean,
+            "{long} long, {sleep} of them sleep"
+        );
+    }
+}

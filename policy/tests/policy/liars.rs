@@ -194,3 +194,23 @@ fn who_is_paced_lets_nobody_catch_up() {
     }
     has_its_share(had_ms);
 }
+
+/// A task is ahead when it stops if one that waits there is a slice of 5 ms behind it, in the queue of all or in that of the CPU alone.
+#[test]
+fn who_is_a_slice_ahead_of_one_that_waits_there_is_ahead() {
+    for restricted in [false, true] {
+        for (ahead_ns, expected) in [(5 * MS - 1, false), (5 * MS, true)] {
+            let mut bench = Bench::new(2, sharing_two(), flat);
+            let tasks = bench.tasks(2);
+            bench.wake_all(&tasks);
+            let waits = if restricted { bench.pinned([0]) } else { bench.task() };
+            bench.wake(waits);
+            bench.tasks[tasks[0]].vtime_ns = bench.tasks[waits].vtime_ns + ahead_ns - MS;
+            bench.leave(0, MS, true);
+            assert_eq!(
+                bench.tasks[tasks[0]].ahead, expected,
+                "{ahead_ns} ns, restricted: {restricted}"
+            );
+        }
+    }
+}

@@ -308,3 +308,20 @@ fn a_thread_that_is_just_starting_has_done_what_it_had_done() {
     bench.tasks[id].runs_on = 2;
     assert_eq!(left(&bench), 8 * MS);
 }
+
+/// The slice of the thread on the slow core is over. The task that is further behind is gone to another CPU when this one looks,
+/// and the listed thread that waits at the fast core takes no place from a thread that could go on.
+#[test]
+fn a_listed_thread_is_taken_by_a_core_with_nothing_else_to_do() {
+    let mut bench = asymmetric(2, 1, rules::LONGEST);
+    let app = bench.app(0);
+    let ids = listed(&mut bench, app, [30, 20, 10], [0, 1, 0]);
+    bench.run_and_preempt(1, 6 * MS);
+    bench.run_and_preempt(1, 6 * MS);
+    assert_eq!((bench.cpu_of(ids[1]), bench.tasks[ids[2]].queue), (Some(1), 0));
+    let other = bench.task();
+    bench.wake(other);
+    bench.world.seen_is_gone = true;
+    bench.run_on(1, 6 * MS);
+    assert_eq!(bench.cpu_of(ids[1]), Some(1));
+}
