@@ -301,7 +301,7 @@ title = "A <b> (2009)"
 [[table]]
 source = "s"
 study = "two-policies"
-all = { kind = "prediction", policy = "highlow" }
+all = { policy = "highlow" }
 rows = [
   { what = "time", value = 120, measure = "time", cause = "x < y" },
   { what = "energy", value = 1, unit = "Wh", measure = "energy" },

@@ -121,7 +121,7 @@ fn chosen(ids: &[String]) -> Result<Vec<Any>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lop_report::published::{Figure, Kind, Point};
+    use lop_report::published::{Figure, Point};
     use lop_report::PointValue;
     use lop_simulator::experiment::Experiment;
 
@@ -148,7 +148,8 @@ mod tests {
     #[test]
     fn studies_with_predictions_have_ranges() {
         for table in published::builtin().unwrap() {
-            let is_predicted = |figure: &Figure| figure.kind == Kind::Prediction && figure.selection.is_some();
+            let is_predicted =
+                |figure: &Figure| !figure.is_fitted && figure.closed_form.is_none() && figure.selection.is_some();
             if table.figures.iter().any(is_predicted) {
                 let experiment = experiment::load_builtin(&table.study).unwrap();
                 assert!(!experiment.assumed.is_empty(), "{}: no [[assumed]]", table.study);

@@ -12,8 +12,9 @@ const HEAD: &str = "\
 Every figure that a source published about an experiment of this project, beside the one that comes out here. Made by
 `lop reproduce --agreement`, and held to it by `scripts/agreement-check.sh`.
 
-**fitted**: a parameter was fitted to the figure, so agreement shows that the fit is met. **identity**: it follows from what was fitted, from
-published settings, or from what it is relative to. **prediction**: neither; no parameter was chosen by looking at it.
+**fitted**: a parameter was chosen by looking at the figure (data/origins.toml), so agreement shows that the fit is met. **identity**: a closed form
+of settings and fitted parameters gives ours within 1 % (data/published.toml), or ours is arithmetic of such figures of its study: energy is time times
+power. **prediction**: neither. `lop` derives the kind; none is typed.
 
 A **miss** is a number that is more than 5 % off, a bound that does not hold, or another class. The error of a change in % is in points, and counts by
 its share of the published change: 0.9 % where 3.4 % is published is 73 % off. Only where 0 % is published, points count as they are. Notes name
@@ -81,8 +82,10 @@ fn summary(studies: &[Agreed]) -> String {
     let all: Vec<&Compared> = tables.flat_map(|table| &table.figures).collect();
     let mut text = "\n| kind | figures | no study yet | numbers | within 5 % | within 10 % | within 20 % | bounds and classes | hold | missed | within their range |\n".to_string();
     text.push_str("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
-    for kind in [Kind::Prediction, Kind::Identity, Kind::Fitted] {
-        let of_kind: Vec<&&Compared> = all.iter().filter(|compared| compared.figure.kind == kind).collect();
+    let kinds = [Kind::Prediction, Kind::Identity, Kind::Fitted].map(|kind| (kind.name(), Some(kind)));
+    for (name, kind) in kinds.into_iter().chain([("all", None)]) {
+        let is_of_kind = |compared: &&&Compared| kind.is_none_or(|kind| compared.kind == kind);
+        let of_kind: Vec<&&Compared> = all.iter().filter(is_of_kind).collect();
         let is_number = |compared: &&&&Compared| matches!(compared.figure.expected, Expected::Value(_));
         let computed = || of_kind.iter().filter(|compared| compared.ours.is_some());
         let near = |share: f64| {
@@ -106,7 +109,7 @@ fn summary(studies: &[Agreed]) -> String {
             missed().filter(|compared| compared.may_be()).count(),
         ];
         let counts = counts.map(|count| count.to_string()).join(" | ");
-        let _ = writeln!(text, "| {} | {counts} |", kind.name());
+        let _ = writeln!(text, "| {name} | {counts} |");
     }
     text
 }

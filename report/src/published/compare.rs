@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A published figure beside the one that follows from a study's results.
 
+use super::kind::{kinds, Kind};
 use super::{Change, Expected, Figure, Measure, Over, Pick, Point, Selection, Table, Unit};
 use crate::error::ReportError;
-use crate::model::{Report, RunResult};
+use crate::model::{PointValue, Report, RunResult};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -18,6 +19,7 @@ pub struct ComparedTable {
 pub struct Compared {
     #[serde(flatten)]
     pub figure: Figure,
+    pub kind: Kind,
     /// In the unit of the published one; absent: no study computes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ours: Option<Ours>,
@@ -77,29 +79,28 @@ impl ComparedTable {
 /// # Errors
 /// A figure asks for what the report does not have, or for one of several results without saying which: a fault of the file.
 pub fn compare(table: &Table, report: &Report) -> Result<ComparedTable, ReportError> {
-    let one = |figure: &Figure| -> Result<Compared, ReportError> {
-        let ours = match &figure.selection {
-            None => None,
-            Some(selection) => {
-                Some(
-                    ours(selection, figure.unit, &report.results).map_err(|reason| ReportError::Published {
-                        study: table.study.clone(),
-                        what: figure.what.clone(),
-                        reason,
-                    })?,
-                )
-            }
-        };
-        Ok(Compared {
-            error: ours.as_ref().and_then(|ours| error(&figure.expected, ours)),
-            figure: figure.clone(),
-            ours,
-            range: None,
+    let one = |figure: &Figure| {
+        let selection = figure.selection.as_ref();
+        let ours = selection.map(|selection| ours(selection, figure.unit, &report.results));
+        ours.transpose().map_err(|reason| ReportError::Published {
+            study: table.study.clone(),
+            what: figure.what.clone(),
+            reason,
         })
+    };
+    let ours: Vec<Option<Ours>> = table.figures.iter().map(one).collect::<Result<_, _>>()?;
+    let both: Vec<_> = table.figures.iter().zip(ours.iter().map(Option::as_ref)).collect();
+    let kinds = kinds(&both, &report.results);
+    let compared = |((figure, ours), kind): ((&Figure, &Option<Ours>), Kind)| Compared {
+        error: ours.as_ref().and_then(|ours| error(&figure.expected, ours)),
+        figure: figure.clone(),
+        kind,
+        ours: ours.clone(),
+        range: None,
     };
     Ok(ComparedTable {
         source: table.source.clone(),
-        figures: table.figures.iter().map(one).collect::<Result<_, _>>()?,
+        figures: table.figures.iter().zip(&ours).zip(kinds).map(compared).collect(),
     })
 }
 
@@ -125,22 +126,20 @@ fn distance(ours: f64, published: f64) -> f64 {
 }
 
 fn ours(selection: &Selection, unit: Unit, results: &[RunResult]) -> Result<Ours, String> {
-    let found: Vec<&RunResult> = (results.iter())
-        .filter(|result| result.policy == selection.policy && lies_at(result, &selection.point))
-        .collect();
+    let found = found(selection, results);
     if selection.measure == Measure::Class {
         return match found.as_slice() {
-            [RunResult { class: Some(class), .. }] => Ok(Ours::Class(class.name.clone())),
+            [one] if results[*one].class.is_some() => Ok(Ours::Class(
+                results[*one].class.iter().map(|class| class.name.clone()).collect(),
+            )),
             _ => Err(format!("{} results, expected one with a class", found.len())),
         };
     }
     let mut values = Vec::new();
-    for result in found {
-        let own = measured(result, selection.measure)?;
-        let base = selection
-            .over
-            .as_ref()
-            .map(|over| base(over, selection, result, results))
+    for index in found {
+        let own = measured(&results[index], selection.measure)?;
+        let base = (selection.over.as_ref())
+            .map(|over| least(&base(over, selection, index, results)?, selection.measure, results))
             .transpose()?;
         for (name, value) in own {
             values.push(match &base {
@@ -188,39 +187,63 @@ fn measured(result: &RunResult, measure: Measure) -> Result<BTreeMap<String, f64
     }
 }
 
-/// What a result is divided by: the lowest figure of the policies, where there are several.
-fn base(
+/// Indices of the results that a figure is about.
+pub(super) fn found(selection: &Selection, results: &[RunResult]) -> Vec<usize> {
+    let is_meant = |result: &RunResult| result.policy == selection.policy && lies_at(result, &selection.point);
+    (0..results.len()).filter(|index| is_meant(&results[*index])).collect()
+}
+
+/// Indices of the results that result `own` is divided by: one for each policy.
+pub(super) fn base(
     over: &Over,
     selection: &Selection,
-    result: &RunResult,
+    own: usize,
     results: &[RunResult],
-) -> Result<BTreeMap<String, f64>, String> {
-    let own = [selection.policy.clone()];
-    let policies = if over.policies.is_empty() {
-        &own[..]
-    } else {
-        &over.policies
+) -> Result<Vec<usize>, String> {
+    let of_itself = [selection.policy.clone()];
+    let policies = match over.policies.is_empty() {
+        true => &of_itself[..],
+        false => &over.policies,
     };
-    let mut point: Point = (result.point.iter())
+    let mut point: Point = (results[own].point.iter())
         .map(|(name, value)| (name.clone(), vec![value.clone()]))
         .collect();
-    point.extend(over.point.clone());
-    let mut least: BTreeMap<String, f64> = BTreeMap::new();
-    for policy in policies {
-        let found: Vec<&RunResult> = (results.iter())
-            .filter(|other| other.policy == *policy && lies_at(other, &point))
-            .collect();
-        let [other] = found.as_slice() else {
-            return Err(format!(
+    for (name, values) in &over.point {
+        let paired = paired(values, selection.point.get(name), results[own].point.get(name));
+        let values = paired.map_or_else(|| values.clone(), |value| vec![value.clone()]);
+        point.insert(name.clone(), values);
+    }
+    let one = |policy: &String| {
+        let is_meant = |index: &usize| results[*index].policy == *policy && lies_at(&results[*index], &point);
+        let found: Vec<usize> = (0..results.len()).filter(is_meant).collect();
+        match found[..] {
+            [one] => Ok(one),
+            _ => Err(format!(
                 "{} results of {policy} to compare with, expected one",
                 found.len()
-            ));
-        };
-        for (name, value) in measured(other, selection.measure)? {
-            least
-                .entry(name)
-                .and_modify(|least| *least = least.min(value))
-                .or_insert(value);
+            )),
+        }
+    };
+    policies.iter().map(one).collect()
+}
+
+/// The value to compare with, where both have as many: the first is for the first.
+fn paired<'a>(
+    values: &'a [PointValue],
+    own: Option<&Vec<PointValue>>,
+    at: Option<&PointValue>,
+) -> Option<&'a PointValue> {
+    let own = own.filter(|own| own.len() == values.len())?;
+    values.get(own.iter().position(|value| Some(value) == at)?)
+}
+
+/// Of each application, or of all, the least among results.
+fn least(indices: &[usize], measure: Measure, results: &[RunResult]) -> Result<BTreeMap<String, f64>, String> {
+    let mut least: BTreeMap<String, f64> = BTreeMap::new();
+    for index in indices {
+        for (name, value) in measured(&results[*index], measure)? {
+            let known = least.entry(name).or_insert(value);
+            *known = known.min(value);
         }
     }
     Ok(least)

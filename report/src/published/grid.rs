@@ -23,7 +23,7 @@ pub(crate) fn published_grid(table: &ComparedTable) -> (Grid, Vec<String>) {
             ours(compared),
             figure.unit.name().to_string(),
             error(compared),
-            figure.kind.name().to_string(),
+            compared.kind.name().to_string(),
             numbers(compared, &mut notes),
         ]
     };

@@ -31,7 +31,7 @@ pub(crate) fn marks<'a>(report: &Report, results: &[&'a RunResult], measure: Mea
         let named = |result: &&&RunResult| result.policy == selection.policy && lies_at(result, &selection.point);
         let mut found = results.iter().filter(named);
         let result = found.next().filter(|_| is_drawn && found.next().is_none())?;
-        let (change, unit, kind) = (selection.change, figure.unit, figure.kind);
+        let (change, unit, kind) = (selection.change, figure.unit, compared.kind);
         let in_unit = move |value: f64| match (change, unit) {
             (Some(Change::More), _) => 1.0 + value / 100.0,
             (Some(Change::Less), _) => 1.0 - value / 100.0,

@@ -2,9 +2,12 @@
 //! Figures that sources published beside those that a study computes: both figures, how far apart they are, and what their agreement shows.
 
 mod agreement;
+mod closed_form;
 mod compare;
 mod grid;
+mod kind;
 mod marks;
+mod origin;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -12,7 +15,9 @@ mod tests;
 pub use agreement::{agreement, Agreed};
 pub use compare::{compare, Compared, ComparedTable, Ours};
 pub(crate) use grid::{published_grid, published_text, HEADING};
+pub use kind::Kind;
 pub(crate) use marks::{marks, Mark};
+pub use origin::mark;
 pub use read::read;
 
 use crate::model::PointValue;
@@ -23,12 +28,17 @@ use std::collections::BTreeMap;
 const FILE: &str = "published.toml";
 const TEXT: &str = include_str!("../../../data/published.toml");
 
-/// The tables of data/published.toml, in its order.
+const ORIGINS_FILE: &str = "origins.toml";
+const ORIGINS: &str = include_str!("../../../data/origins.toml");
+
+/// The tables of data/published.toml, in its order, with the fitted figures that data/origins.toml names.
 ///
 /// # Errors
-/// What [`read`] rejects.
+/// What [`read`] or [`mark`] rejects.
 pub fn builtin() -> Result<Vec<Table>, InputError> {
-    read(FILE, TEXT)
+    let mut tables = read(FILE, TEXT)?;
+    mark(ORIGINS_FILE, ORIGINS, &mut tables)?;
+    Ok(tables)
 }
 
 /// Figures of one source about one experiment.
@@ -47,7 +57,12 @@ pub struct Figure {
     #[serde(flatten)]
     pub expected: Expected,
     pub unit: Unit,
-    pub kind: Kind,
+    /// Whether a parameter was chosen by looking at it.
+    #[serde(skip)]
+    pub is_fitted: bool,
+    /// The number, or the ratio before `change`, that settings alone give.
+    #[serde(skip)]
+    pub closed_form: Option<f64>,
     /// How it follows from the study's results; `None`: no study computes it.
     #[serde(skip)]
     pub selection: Option<Selection>,
@@ -72,28 +87,6 @@ pub enum Expected {
     },
     /// Name of a class of applications.
     Class(String),
-}
-
-/// What agreement with a figure would show.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// A parameter was fitted to it.
-    Fitted,
-    /// It follows from what was fitted, or from the settings alone.
-    Identity,
-    /// Neither: no parameter may be chosen by looking at it.
-    Prediction,
-}
-
-impl Kind {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Fitted => "fitted",
-            Self::Identity => "identity",
-            Self::Prediction => "prediction",
-        }
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! data/published.toml: TOML to [`Table`].
 
-use super::{Change, Expected, Figure, Kind, Measure, Over, Pick, Point, Selection, Table, Unit};
+use super::{closed_form, Change, Expected, Figure, Measure, Over, Pick, Point, Selection, Table, Unit};
 use crate::model::PointValue;
 use lop_machine::{input, InputError};
 use serde::Deserialize;
@@ -48,7 +48,7 @@ struct Part {
     at_most: Option<f64>,
     class: Option<String>,
     unit: Option<Unit>,
-    kind: Option<Kind>,
+    closed_form: Option<String>,
     measure: Option<Measure>,
     policy: Option<String>,
     #[serde(default)]
@@ -83,7 +83,7 @@ impl Part {
             at_most: later.at_most.or(self.at_most),
             class: later.class.or(self.class),
             unit: later.unit.or(self.unit),
-            kind: later.kind.or(self.kind),
+            closed_form: later.closed_form.or(self.closed_form),
             measure: later.measure.or(self.measure),
             policy: later.policy.or(self.policy),
             over: later.over.or(self.over),
@@ -104,8 +104,8 @@ struct Reader<'a> {
 /// Reads published figures.
 ///
 /// # Errors
-/// What is no TOML, unknown or missing keys, wrong types, a source that is not there, a figure without a kind or with none or several values, or one
-/// whose unit is not that of its measure: with file, line and key. Whether a study has the results that a figure is about is seen in [`super::compare`].
+/// What is no TOML, unknown or missing keys, wrong types, a source that is not there, a figure with none or several values, one
+/// whose unit is not that of its measure, or a closed form that is no arithmetic: with file, line and key. Whether a study has the results that a figure is about is seen in [`super::compare`].
 pub fn read(file: &str, text: &str) -> Result<Vec<Table>, InputError> {
     let reader = Reader { file, text };
     let parsed: File = input::parse(file, text)?;
@@ -227,9 +227,9 @@ impl Reader<'_> {
         }
         Ok(Figure {
             unit: unit(&part, selection.as_ref()).map_err(error)?,
-            kind: part
-                .kind
-                .ok_or_else(|| error("expected kind: fitted, identity or prediction"))?,
+            is_fitted: false,
+            closed_form: (part.closed_form.as_deref().map(closed_form::value).transpose())
+                .map_err(|reason| error(&format!("closed_form: {reason}")))?,
             what: part.what.ok_or_else(|| error("expected what the figure is: what"))?,
             expected,
             selection,
