@@ -74,7 +74,7 @@ impl Scale {
         format!("{:.*}", self.decimals, value / self.divisor)
     }
 
-    /// "364.0"; "364.0 ± 0.4" where the interval is known, and "364.0 [120.1, 1103.2]" where it is wide ([`Ends`]).
+    /// "364.0"; "364.0 ± 0.4" where the interval is known, and "364.0 ×/÷ 2.50" where it is wide ([`Ends`]).
     pub fn with_interval(&self, value: f64, half_width: Option<f64>) -> String {
         match half_width.map(|half_width| (half_width, Ends::of(value, half_width))) {
             // Means of equal values differ from them by rounding.
@@ -82,9 +82,7 @@ impl Scale {
             Some((half_width, Ends { wide: false, .. })) => {
                 format!("{} ± {}", self.text(value), self.text(half_width))
             }
-            Some((_, Ends { low, high, .. })) => {
-                format!("{} [{}, {}]", self.text(value), self.text(low), self.text(high))
-            }
+            Some((_, ends)) => format!("{} ×/÷ {:.2}", self.text(value), ends.high / value),
             None => self.text(value),
         }
     }
@@ -209,7 +207,7 @@ mod tests {
     #[test]
     fn wide_intervals_stay_above_0_and_what_does_not_vary_has_none() {
         let with = |half_width| scale(&[100.0], Large::Plain).with_interval(100.0, Some(half_width));
-        assert_eq!(with(200.0), "100.0 [13.5, 738.9]");
+        assert_eq!(with(200.0), "100.0 ×/÷ 7.39");
         assert_eq!(with(50.0), "100.0 ± 50.0");
         assert_eq!(with(1e-8), "100.0");
         let ends = Ends::of(-1.0, 2.0);

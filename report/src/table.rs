@@ -171,7 +171,7 @@ pub(crate) fn footnote(report: &Report, merged: &Report, shows: impl Fn(&str) ->
         lines.push(format!(
             "Means over {runs} runs ± half-width of the 95 % confidence interval{}.",
             match report.results.iter().any(is_wide) {
-                true => ", or [low, high] on a logarithmic scale where that reaches below half of the mean",
+                true => ", or the factor of its ends where that reaches below half of the mean",
                 false => "",
             }
         ));
