@@ -202,7 +202,7 @@ fn schedutil_counts_from_the_present_speed_where_the_clock_is_not_counted() {
 
 /// A machine file with kinds of these points: MHz and watts of a busy core.
 fn model(kinds: &[&[(u32, f64)]]) -> String {
-    let mut text = format!(
+    let mut text = String::from(
         "name = \"own\"\ndescription = \"as measured\"\nnotes = []\nsockets = 1\nclock_domain = \"core\"\nvoltage_domain = \"kind\"\n\
          memory_domain = \"machine\"\nbase_w = 5.0\n[cpufreq]\ntransition_us = 20\nschedutil_rate_limit_us = 1000\n[cost]\ncontext_switch_us = 1\nmigration_us = 3\nmemory_domain_us = 6\n"
     );
