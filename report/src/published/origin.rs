@@ -16,14 +16,13 @@ pub(super) struct File {
 #[serde(deny_unknown_fields)]
 pub(super) struct Origin {
     /// Paths in data/; `*` is any text, as in `keys`.
-    pub files: Vec<Spanned<String>>,
+    pub files: Vec<String>,
     /// Dotted keys, with the index where a table is one of a list.
-    pub keys: Vec<Spanned<String>>,
+    pub keys: Vec<String>,
     /// What the numbers rest on.
     rests_on: Spanned<String>,
     /// Day of the choice; none: the numbers are the source's, or follow from others.
-    #[serde(default, rename = "chosen")]
-    _chosen: Option<toml::value::Datetime>,
+    chosen: Option<toml::value::Datetime>,
     /// Figures that were looked at: "study", or "study: figure", which stands for all whose names begin with it and a comma, too.
     #[serde(default)]
     fitted_to: Vec<Spanned<String>>,
@@ -35,16 +34,23 @@ pub(super) struct Origin {
 /// Marks the figures of `tables` that the origins of `text` name as fitted.
 ///
 /// # Errors
-/// What is no TOML, unknown or missing keys, wrong types, an origin without files, keys or what it rests on, and a figure that is not there: with
-/// file, line and key.
+/// What is no TOML, unknown or missing keys, wrong types, an origin without files, keys, what it rests on or the day of an assumption, and a figure that
+/// is not there: with file, line and key.
 pub fn mark(file: &str, text: &str, tables: &mut [Table]) -> Result<(), InputError> {
     let error = |at: &Spanned<String>, message: String| input::error_at(file, text, at.span(), message);
     let parsed: File = input::parse(file, text)?;
     for origin in &parsed.origin {
-        if origin.files.is_empty() || origin.keys.is_empty() || origin.rests_on.get_ref().trim().is_empty() {
+        let rests_on = origin.rests_on.get_ref();
+        if origin.files.is_empty() || origin.keys.is_empty() || rests_on.trim().is_empty() {
             return Err(error(
                 &origin.rests_on,
                 "expected files, keys and what they rest on".to_string(),
+            ));
+        }
+        if rests_on.contains("assumed") && origin.chosen.is_none() {
+            return Err(error(
+                &origin.rests_on,
+                "expected chosen, the day of the choice".to_string(),
             ));
         }
         for (names, is_fitted) in [(&origin.fitted_to, true), (&origin.but, false)] {

@@ -4,7 +4,9 @@
 use super::*;
 use crate::model::{Bounds, Class, Relative, Report, RunResult};
 use crate::page::{Page, Room};
-use std::slice;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::{fs, slice};
 
 const SOURCE: &str = "[[source]]\nid = \"s\"\ntitle = \"Somebody (2009)\"\n";
 
@@ -257,6 +259,11 @@ fn mistakes_of_origins_are_named_with_their_line() {
         ),
         ("fitted_to = [\"study: fi\"]", 5, "expected a published figure"),
         ("chosen = \"then\"", 5, "invalid type"),
+        (
+            "[[origin]]\nfiles = [\"a\"]\nkeys = [\"b\"]\nrests_on = \"assumed\"",
+            8,
+            "expected chosen, the day",
+        ),
         ("because = 1", 5, "unknown field `because`"),
         (
             "[[origin]]\nfiles = []\nkeys = [\"b\"]\nrests_on = \"c\"",
@@ -501,5 +508,88 @@ fn the_file_of_the_project_is_read() {
             "{}: no cause",
             figure.what
         );
+    }
+}
+
+/// Every number of data/ has an origin, but for published.toml, which holds what sources have, and tables that name their own source; and every origin
+/// is of a number.
+#[test]
+fn every_number_has_an_origin() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../data");
+    let origins: origin::File = toml::from_str(ORIGINS).unwrap();
+    let (mut missing, mut used) = (Vec::new(), BTreeSet::new());
+    for path in toml_files(&data) {
+        let file = path.strip_prefix(&data).unwrap().to_str().unwrap();
+        if [FILE, ORIGINS_FILE].contains(&file) {
+            continue;
+        }
+        let content: toml::Table = toml::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        let mut numbers = Vec::new();
+        push_numbers(&content.into(), String::new(), &mut numbers);
+        for number in numbers {
+            let mut has_origin = false;
+            for (index, origin) in origins.origin.iter().enumerate() {
+                for of_file in origin.files.iter().filter(|name| is_like(name, file)) {
+                    for of_key in origin.keys.iter().filter(|name| is_like(name, &number)) {
+                        has_origin = true;
+                        used.extend([(index, of_file), (index, of_key)]);
+                    }
+                }
+            }
+            if !has_origin {
+                missing.push(format!("{file}: {number}"));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "no origin: {missing:#?}");
+    for (index, origin) in origins.origin.iter().enumerate() {
+        for name in origin.files.iter().chain(&origin.keys) {
+            assert!(
+                used.contains(&(index, name)),
+                "no number: {name} of '{}'",
+                origin.files[0]
+            );
+        }
+    }
+}
+
+fn toml_files(folder: &Path) -> Vec<PathBuf> {
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files = paths.flat_map(|path| match path.is_dir() {
+        true => toml_files(&path),
+        false => vec![path],
+    });
+    files
+        .filter(|path| path.extension().is_some_and(|end| end == "toml"))
+        .collect()
+}
+
+/// Dotted keys of numbers, but for tables with a source.
+fn push_numbers(value: &toml::Value, key: String, numbers: &mut Vec<String>) {
+    let below = |name: &str| match key.as_str() {
+        "" => name.to_string(),
+        key => format!("{key}.{name}"),
+    };
+    match value {
+        toml::Value::Table(table) if table.get("source").is_some_and(toml::Value::is_str) => {}
+        toml::Value::Table(table) => table
+            .iter()
+            .for_each(|(name, value)| push_numbers(value, below(name), numbers)),
+        toml::Value::Array(values) => {
+            (values.iter().enumerate())
+                .for_each(|(index, value)| push_numbers(value, below(&index.to_string()), numbers));
+        }
+        toml::Value::Integer(_) | toml::Value::Float(_) => numbers.push(key),
+        _ => {}
+    }
+}
+
+/// `*` in `pattern` is any text.
+fn is_like(pattern: &str, text: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == text,
+        Some((begin, rest)) => text
+            .strip_prefix(begin)
+            .is_some_and(|text| (0..=text.len()).any(|end| text.is_char_boundary(end) && is_like(rest, &text[end..]))),
     }
 }
