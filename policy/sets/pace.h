@@ -9,7 +9,7 @@
  * worth nothing there, and energy per work decides. A task that wakes by itself at equal intervals may be of that kind, or
  * may compute and then sleep for as long each time. That shows when it is tried: it gets a home in the green set, and goes
  * back if its wakeups come later there, or if it is not done before its next one. Whom it wakes has the same clock.
- * Tested in: pace. Studied in: everything.
+ * Tested in: pace, clock. Studied in: everything.
  */
 #define LOP_NEED_FALLS 64 /* wakes: what a task needs falls to 1/e within so many */
 #ifndef LOP_STEADY_WAKES /* a test that lasts for milliseconds has its own */

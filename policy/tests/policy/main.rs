@@ -9,6 +9,7 @@ mod background;
 mod bench;
 mod budget;
 mod cap;
+mod clock;
 mod config;
 mod crowded;
 mod demand;

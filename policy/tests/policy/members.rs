@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Which core joins and which leaves: each criterion against the next.
 
-use crate::bench::{config, flat, Bench, HOLD, MS};
+use crate::bench::{config, flat, Bench, HOLD, LAST_HOLD, MS};
 use lop_policy::{Config, CpuBits, CpuPlace, GreenWork, Set, Sizing, NONE};
 
 /// CPU 0 is the first member (the lowest number of equals). Each row then says which CPU joins and which one loses.
@@ -278,4 +278,56 @@ fn green_cores_leave_where_no_high_member_keeps_the_voltage_up() {
     assert_eq!(bench.green(), [1, 2]);
     bench.block_all(&tasks);
     assert_eq!(bench.policy.leaver(Set::Green), 2);
+}
+
+/// Of nodes with three and two members, one leaves of the node with three, though another joined last.
+#[test]
+fn one_of_the_fuller_node_leaves_by_each_member() {
+    let place = |cpu: usize| CpuPlace {
+        node: u16::from(cpu > 2),
+        ..flat(cpu)
+    };
+    let mut bench = Bench::new(5, Config { spare: 0, ..config() }, place);
+    let tasks: Vec<usize> = (0..5).map(|cpu| bench.pinned([cpu])).collect();
+    for &task in &tasks {
+        bench.wake(task);
+        bench.pass(MS);
+    }
+    bench.block_all(&tasks);
+    assert_eq!(bench.policy.leaver(Set::High), 2);
+}
+
+/// Without a ladder green cores are of the fastest kind, which is that of CPUs 2 and 3.
+#[test]
+fn green_work_that_hardly_gains_has_the_fastest_kind() {
+    let place = |cpu: usize| CpuPlace {
+        tier: u16::from(cpu < 2),
+        ..flat(cpu)
+    };
+    let green = Config {
+        green: GreenWork::LowGain,
+        spare: 0,
+        ..config()
+    };
+    let mut bench = Bench::new(4, green, place);
+    let task = bench.task();
+    bench.tasks[task].speedup_permille = 1100;
+    bench.wake(task);
+    assert_eq!(bench.green(), [2]);
+}
+
+/// Three tasks sleep at once, and CPU 0 joined last. After T_hold it leaves, and so does the next one at the same time.
+#[test]
+fn all_that_are_surplus_leave_at_once() {
+    let mut bench = Bench::new(4, Config { spare: 0, ..config() }, flat);
+    let tasks = [1, 2, 0].map(|cpu| {
+        let task = bench.pinned([cpu]);
+        bench.wake(task);
+        bench.pass(2 * LAST_HOLD);
+        task
+    });
+    assert_eq!(bench.high(), [0, 1, 2]);
+    bench.block_all(&tasks);
+    bench.pass(HOLD);
+    assert_eq!(bench.high(), [1]);
 }

@@ -301,20 +301,28 @@ fn who_is_late_and_has_outgrown_its_home_runs_high_in_this_cycle() {
 
 /// Three tasks of 80 permille: two share a slow core at its low speed, up to 160, and the third has the other. Each can
 /// wait for 6 of its 10 ms, which is a slice of the other. With intervals of 8 ms it is 4.8 ms, and each has a core of its own.
+/// With 75 permille it is 8 * (1 - 75 / 200) = 5 ms, a slice, and with 76 less than that.
 /// Three of 50 permille have room on one core by their load. Each can wait for 7.5 of its 10 ms, which is one slice of 5 ms
 /// and not two: the third has the other core. With intervals of 14 ms it is 10.5 ms, and all three share.
+/// The shortest wait of all counts: with 101 permille it is 4.95 ms, whatever the other one needs.
 #[test]
 fn homes_are_shared_as_long_as_they_have_room() {
-    for (interval_ns, need_permille, tasks) in [
-        (10 * MS, 80, [2, 1]),
-        (8 * MS, 80, [1, 1]),
-        (10 * MS, 50, [2, 1]),
-        (14 * MS, 50, [3, 0]),
+    for (interval_ns, needs_permille, tasks) in [
+        (10 * MS, &[80; 3][..], [2, 1]),
+        (10 * MS, &[80; 2], [2, 0]),
+        (10 * MS, &[81; 2], [1, 1]),
+        (8 * MS, &[80; 2], [1, 1]),
+        (8 * MS, &[75; 2], [2, 0]),
+        (8 * MS, &[76; 2], [1, 1]),
+        (10 * MS, &[50; 3], [2, 1]),
+        (14 * MS, &[50; 3], [3, 0]),
+        (10 * MS, &[100, 59], [2, 0]),
+        (10 * MS, &[101, 59], [1, 1]),
     ] {
         let mut bench = paced();
-        let ids = bench.tasks(tasks.iter().sum());
+        let ids = bench.tasks(needs_permille.len());
         for _ in 0..12 {
-            for &id in &ids {
+            for (&id, need_permille) in ids.iter().zip(needs_permille) {
                 clock_wakes(&mut bench, id);
                 let cpu = bench.cpu_of(id).expect("no other one runs");
                 let ran_ns = interval_ns * need_permille / rate_permille(&bench, cpu);
@@ -324,7 +332,7 @@ fn homes_are_shared_as_long_as_they_have_room() {
         }
         let mut found = [2, 3].map(|cpu: usize| bench.policy.pace.tasks[cpu] as usize);
         found.sort_by_key(|&n| std::cmp::Reverse(n));
-        assert_eq!(found, tasks, "{interval_ns} ns, {need_permille} permille");
+        assert_eq!(found, tasks, "{interval_ns} ns, {needs_permille:?} permille");
         assert!(bench.green().iter().all(|&cpu| rate_permille(&bench, cpu) == 200));
     }
 }

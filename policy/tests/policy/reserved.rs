@@ -383,6 +383,22 @@ fn what_waited_for_the_reserved_cpu_is_demand_once_it_is_given_up() {
     assert_eq!((bench.policy.active(Set::Low), bench.target()), (0, 0));
 }
 
+/// Of a set of fixed size it is no demand: two of four CPUs are high, and stay two.
+#[test]
+fn a_set_of_fixed_size_does_not_grow_once_the_reserved_cpu_is_given_up() {
+    let fixed = Config {
+        sizing: Sizing::Fixed,
+        fixed_size: 2,
+        ..asked()
+    };
+    let mut bench = Bench::new(4, fixed, flat);
+    let daemon = system(&mut bench);
+    bench.wake(daemon);
+    bench.pass(300 * MS);
+    assert_eq!((bench.reserved(), bench.policy.active(Set::Low)), (None, 1));
+    assert_eq!(bench.target(), 2);
+}
+
 /// An hour of a daemon that does little: the speed is not raised, and no timer is left once the daemon rests.
 #[test]
 fn no_timer_runs_while_the_reserved_core_rests() {

@@ -186,3 +186,33 @@ fn who_leaves_others_theirs_does_not_go_to_a_rising_core() {
         "on CPU {at}, which has just joined {was_high:?}"
     );
 }
+
+/// A task that has never slept does not return, however long T_hold is: on its first CPU nothing has changed.
+#[test]
+fn a_new_task_has_no_core_to_return_to() {
+    let long = Config {
+        hold_ns: 10 * S,
+        ..roomy(10)
+    };
+    let mut bench = Bench::new(4, long, flat);
+    let ids = bench.tasks(3);
+    bench.wake_all(&ids);
+    assert_eq!((bench.policy.room.moves, bench.size()), (0, 3));
+}
+
+/// Five migrations of 20 us are 1 % of 10 ms, and no more: the sixth change makes room.
+#[test]
+fn a_set_is_tight_beyond_its_share() {
+    let twenty = Config {
+        migration_ns: 20 * US,
+        ..roomy(10)
+    };
+    let mut bench = Bench::new(4, twenty, flat);
+    let ids = bench.tasks(3);
+    bench.wake_all(&ids[1..]);
+    let sizes = [0, 0, 0].map(|_| {
+        take_turns(&mut bench, &ids, 3, 100 * US);
+        bench.size()
+    });
+    assert_eq!(sizes, [2, 2, 3], "after two, five and eight changes");
+}
