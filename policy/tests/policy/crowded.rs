@@ -395,23 +395,23 @@ fn who_comes_competes_with_what_waits_or_runs_there() {
     }
 }
 
-/// The CPUs of one task are busy with others that never stop, so that it falls behind in the queue that CPU 0 shares. Of what CPU 0
-/// may run two tasks are there, and one is restricted to it: a third of 300 ms each.
+/// A task that may run on CPUs 1 and 2 only has put the front of the shared queue 100 ms behind. What CPU 0 takes from there is no further
+/// behind than the task that it ran, so one that waits for CPU 0 alone, 1 ms behind that, goes first.
 #[test]
 fn a_task_of_one_cpu_does_not_wait_for_one_that_may_not_run_there() {
     let mut bench = Bench::new(3, Config { spare: 0, ..config() }, flat);
-    let tasks = bench.tasks(3);
-    bench.wake_all(&tasks);
-    wake_on(&mut bench, 1, &[1, 2]);
-    let restricted = wake_on(&mut bench, 1, &[0])[0];
-    let other = bench.task();
-    bench.wake(other);
-    let mut ran = [0; 6];
-    for _ in 0..300 {
-        bench.pass(MS);
-        ran[bench.run_and_preempt(0, MS)] += 1;
+    let tasks = bench.tasks(4);
+    for &task in &tasks {
+        bench.tasks[task].vtime_ns = 1000 * MS;
     }
-    assert!(near(ran[restricted], 100) && near(ran[other], 100), "{ran:?}");
+    bench.policy_clock_to(tasks[0]);
+    bench.wake_all(&tasks);
+    let restricted = bench.pinned([0]);
+    bench.tasks[restricted].vtime_ns = 999 * MS;
+    bench.wake(restricted);
+    bench.owner.sched().queues.front_ns[512] = 900 * MS;
+    bench.run_and_preempt(0, 5 * MS);
+    assert_eq!(bench.running[0], Some(restricted));
 }
 
 /// One task waits in the first of two domains, and in the second one that is 1 ms further behind: less than a slice. What CPU 0
@@ -427,6 +427,7 @@ fn an_empty_queue_does_not_send_a_cpu_to_another_domain() {
         bench.tasks[task].vtime_ns = vtime_ms * MS;
         bench.wake(task);
     }
+    bench.owner.sched().queues.next_queue[0] = 1;
     bench.run_and_block(0, MS);
     assert_eq!(bench.running[0], Some(4));
 }

@@ -109,6 +109,17 @@ fn equal_domains_exchange_names_so_that_fewer_threads_move() {
     assert_eq!((moves, threads.map(|thread| thread.wanted_domain)), (0, [1, 0, 0]));
 }
 
+/// Ten threads of one intensity go to five domains in turn: the first and the sixth together, the second and the seventh, and so on.
+/// Pairs are exchanged in three passes, so that as many as six threads stay; after two passes five would.
+#[test]
+fn names_are_exchanged_until_no_exchange_saves_a_move() {
+    let one_node = [Domain::new(4, 0); 5];
+    let mut threads = [2, 3, 4, 0, 3, 1, 1, 2, 3, 3].map(|domain| Thread::new(30_000, domain));
+    let moves = Planner::default().gather(&mut threads, &one_node, POWER, NOW);
+    let wanted = threads.map(|thread| thread.wanted_domain);
+    assert_eq!((moves, wanted), (4, [2, 1, 4, 0, 3, 2, 1, 4, 0, 3]));
+}
+
 /// Eight threads that hardly use memory fill two domains of one node, wherever they were.
 #[test]
 fn threads_of_low_intensity_fill_as_few_domains_as_they_can() {

@@ -125,15 +125,18 @@ fn coming_and_going_twice_is_the_same_as_once() {
     assert_eq!(bench.policy.nr_open, 2);
 }
 
-/// A task waits for the only CPU that it may use, which is offline. CPU 0 takes other work.
+/// A task waits for the only CPU that it may use when that goes offline. Until its affinity is widened CPU 0 cannot run it, and takes
+/// other work.
 #[test]
 fn work_that_waits_for_an_offline_cpu_keeps_no_other_cpu_from_work() {
     let mut bench = Bench::flat(2);
-    bench.offline(1);
+    let tasks = bench.tasks(3);
+    bench.wake_all(&tasks);
     let stranded = bench.pinned([1]);
-    let tasks = bench.tasks(2);
-    bench.wake_all(&[tasks[0], tasks[1], stranded]);
-    assert_eq!(bench.cpu_of(tasks[0]), Some(0));
-    bench.run_and_preempt(0, MS);
-    assert_eq!(bench.cpu_of(tasks[1]), Some(0));
+    bench.wake(stranded);
+    assert_eq!(bench.world.queues_of(stranded), [1]);
+    let now_ns = bench.now();
+    bench.policy.cpu_offline(&mut bench.world, 1, now_ns);
+    bench.run_and_preempt(0, 5 * MS);
+    assert_eq!(bench.running[0], Some(tasks[2]));
 }

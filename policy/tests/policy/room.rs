@@ -210,9 +210,9 @@ fn a_set_is_tight_beyond_its_share() {
     let mut bench = Bench::new(4, twenty, flat);
     let ids = bench.tasks(3);
     bench.wake_all(&ids[1..]);
-    let sizes = [0, 0, 0].map(|_| {
+    let room = [0, 0, 0].map(|_| {
         take_turns(&mut bench, &ids, 3, 100 * US);
-        bench.size()
+        bench.policy.room.members
     });
-    assert_eq!(sizes, [2, 2, 3], "after two, five and eight changes");
+    assert_eq!(room, [0, 0, 1], "after two, five and eight changes");
 }

@@ -288,11 +288,11 @@ fn with_more_threads_than_cores_a_domain_gets_its_share_by_speed() {
     }
 }
 
-/// The one core of the second domain has a thread of 20 MPKI, and each of four in the first one of 10. An exchange would bring 50 and 10
-/// instead of 40 and 20, and for a move alone there is no core.
+/// The one core of the first domain has a thread of 20 MPKI, and the four of the second 20, 10 and 10. An exchange of 20 for a 10 would
+/// bring 10 and 50 instead of 20 and 40, and for a move alone there is no core.
 #[test]
 fn the_most_intensive_thread_counts_when_it_comes_in_exchange() {
-    let of_four_and_one = [Domain::new(4, 0), Domain::new(1, 0)];
-    let mut all = threads(&[(20_000, 1), (10_000, 0), (10_000, 0), (10_000, 0), (10_000, 0)]);
-    assert_eq!(Planner::default().spread(&mut all, &of_four_and_one, NOW), 0);
+    let of_one_and_four = [Domain::new(1, 0), Domain::new(4, 0)];
+    let mut all = threads(&[(20_000, 0), (20_000, 1), (10_000, 1), (10_000, 1)]);
+    assert_eq!(Planner::default().spread(&mut all, &of_one_and_four, NOW), 0);
 }
