@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Derives faults from the headers of policy/. Prints one a line, tab-separated: name, file, line, the text there, the faulty text.
 #     NAME, NAME-half    a named constant is doubled, or halved. One that declarations need too, as the size of an array, is halved in functions alone.
-#     FUNCTION-N         the N-th fault of a function with a formula, a numbered list or a limit in the comment above it: an operator is another one, a
-#                        comparison excludes or includes equality, an operand of a condition is left out, or a number is doubled
+#     FUNCTION-N         the N-th fault of a function with a formula, a numbered list, a share or a time in the comment above it: an operator is
+#                        another one, a comparison excludes or includes equality, an operand of a condition is left out, or a number is doubled
 # -v out=FOLDER: also writes the headers to FOLDER with all faults in them. The variable `lop_fault` selects one by the number of its line, from 1 on.
 
 BEGIN {
@@ -109,10 +109,11 @@ function read_header(path,    n, s, comment, name) {
 	if (out) close(out "/" header)
 }
 
-# A comment with a formula, a numbered list or a limit.
+# A comment with a formula, a numbered list, a share, a time or constants.
 function is_precise(comment) {
 	gsub(/\n \*( |$)/, "\n", comment)
-	return comment ~ /\n    +[^ ]/ || comment ~ / (=|<|>|<=|>=|\/|\*) / 
+	return comment ~ /\n    +[^ ]/ || comment ~ / (=|<|>|<=|>=|\/|\*) / ||
+		comment ~ /[0-9] (%|ms|us|s|MPKI)|(half|third|fourth|fifth|tenth|quarter)s?[^a-z]|constant/
 }
 
 # Reads the function that begins in line n; returns its last line.

@@ -228,6 +228,8 @@ fn the_gain_from_kinds_is_by_intensity_or_as_the_adapter_knows_it() {
             expected,
             "{class:?} {gain_permille}"
         );
+        let measured = if class == MemoryClass::VeryLow { 1996 } else { 0 };
+        assert_eq!(threads[1].speedup_permille, measured, "twice the speed is the most");
     }
 }
 

@@ -54,7 +54,7 @@ fn by_speedup() -> Bench {
     Bench::new(1, Config { rules, ..config() }, crate::bench::flat)
 }
 
-/// SF 2.0 is a step above 1.99; 1.99 and 1.9 are of one step, so that the turn decides.
+/// SF 2.0 is a step above 1.99, and 2.1 above 2.0; 1.99 and 1.9 are of one step, so that the turn decides.
 #[test]
 fn where_speedup_rules_it_goes_before_turn_in_steps_of_a_tenth() {
     let bench = by_speedup();
@@ -64,6 +64,7 @@ fn where_speedup_rules_it_goes_before_turn_in_steps_of_a_tenth() {
         ..rank(ORDINARY)
     };
     assert!(bench.policy.ranks_before(&with(2000, 9), &with(1990, 1)));
+    assert!(bench.policy.ranks_before(&with(2100, 9), &with(2000, 1)));
     assert!(bench.policy.ranks_before(&with(1900, 1), &with(1990, 9)));
 }
 

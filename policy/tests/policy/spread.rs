@@ -296,3 +296,15 @@ fn the_most_intensive_thread_counts_when_it_comes_in_exchange() {
     let mut all = threads(&[(20_000, 0), (20_000, 1), (10_000, 1), (10_000, 1)]);
     assert_eq!(Planner::default().spread(&mut all, &of_one_and_four, NOW), 0);
 }
+
+/// Domains of two cores. In the first one threads ask for half a core more than it has: none leaves. For more than half a core the last one
+/// does.
+#[test]
+fn more_than_half_a_core_too_many_is_a_reason_to_leave() {
+    for (demand_permille, expected) in [(500, 0), (501, 1)] {
+        let mut all = threads(&[(0, 0), (0, 0), (0, 0)]);
+        all[2].demand_permille = demand_permille;
+        let moves = Planner::default().spread(&mut all, &[Domain::new(2, 0); 2], NOW);
+        assert_eq!(moves, expected, "{demand_permille}");
+    }
+}
