@@ -49,14 +49,14 @@ function reworded(s, word, by,    done, at, around) {
 function has_word(s, word) { return reworded(s, word, "") != s }
 
 # Constants: by #define, or of an enum without a name.
-function find_constants(path,    n, s, parts, count, i) {
+function find_constants(path,    n, s, parts, pair, count, i) {
 	for (n = 1; n <= last[path]; n++) {
 		s = source[path, n]
 		if (is_constant(s)) value[name_of_constant(s)] = value_of_constant(s)
 		if (s !~ /^enum \{ /) continue
 		count = split(s, parts, /[{},]/)
 		for (i = 1; i <= count; i++)
-			if (parts[i] ~ / = /) { split(trimmed(parts[i]), s_parts, " = "); value[s_parts[1]] = s_parts[2]; is_size[s_parts[1]] = 1 }
+			if (split(trimmed(parts[i]), pair, " = ") == 2) { value[pair[1]] = pair[2]; is_size[pair[1]] = 1 }
 	}
 }
 
@@ -64,7 +64,7 @@ function find_constants(path,    n, s, parts, count, i) {
 function find_sizes(path,    n, s, name, changed) {
 	for (n = 1; n <= last[path]; n++) {
 		s = code_of(source[path, n])
-		if (s !~ /^(\t| *struct )[^()=]*\[[^\]]*LOP_[^\]]*\];/) continue
+		if (s !~ /^(\t| *struct )[^()=]*\[[^]]*LOP_[^]]*\];/) continue
 		sub(/^[^[]*/, "", s)
 		for (name in value) if (has_word(s, name)) is_size[name] = 1
 	}
@@ -86,7 +86,13 @@ function add_constant(name, line, before,    double, half) {
 	emit("#define " name " (lop_fault == " double " ? 2 * (" value[name] ") : lop_fault == " half " ? (" value[name] ") / 2 : (" value[name] "))\n#endif")
 }
 
-function read_header(path,    n, s, comment, name) {
+function add_enum(line, s,    parts, count, i) {
+	count = split(s, parts, /[{},]/)
+	for (i = 1; i <= count; i++)
+		if (sub(/ = .*/, "", parts[i])) add_constant(trimmed(parts[i]), line, s)
+}
+
+function read_header(path,    n, s, comment) {
 	header = path
 	for (n = 1; n <= last[path]; n++) {
 		s = source[path, n]
@@ -102,7 +108,7 @@ function read_header(path,    n, s, comment, name) {
 		} else {
 			emit(s)
 			if (is_constant(s)) add_constant(name_of_constant(s), n, s)
-			else if (s ~ /^enum \{ /) { for (name in value) if (has_word(s, name)) add_constant(name, n, s) }
+			else if (s ~ /^enum \{ /) add_enum(n, s)
 			if (s ~ /^(#endif|[^#\t])/) comment = ""
 		}
 	}
@@ -152,7 +158,7 @@ function used(s,    name) {
 
 function vary(i, s) { varied[++variants] = i; variant[variants] = s }
 
-function find_variants(i,    s, code, rest, o, from, to, p, before, after, digits) {
+function find_variants(i,    s, code, rest, o, from, to, p, hit, before, after, digits) {
 	s = body[i]
 	code = code_of(s) " "
 	rest = substr(s, length(code))
@@ -160,9 +166,9 @@ function find_variants(i,    s, code, rest, o, from, to, p, before, after, digit
 	if (code ~ /^#|lop_for|lop_assert|lop_cpus_next\(/ || trimmed(body[i + 1]) == "break;" && i < lines) return
 	for (o = 1; o < operators; o += 2) {
 		from = operator[o]; to = operator[o + 1]
-		for (p = 1; (at_p = index(substr(code, p), from)); p = at_p + 1) {
-			at_p += p - 1
-			before = substr(code, 1, at_p - 1); after = substr(code, at_p + length(from))
+		for (p = 1; (hit = index(substr(code, p), from)); p = hit + 1) {
+			hit += p - 1
+			before = substr(code, 1, hit - 1); after = substr(code, hit + length(from))
 			if (before ~ /[a-z_]$/ && from ~ /^lop_/) continue
 			if (before ~ /LOP_[A-Z_]+$/ && from == " - " && after ~ /^1\)/) continue
 			vary(i, before to after rest)
@@ -171,12 +177,12 @@ function find_variants(i,    s, code, rest, o, from, to, p, before, after, digit
 	# The first operand of a condition.
 	if (match(code, / (&&|\|\|) /)) {
 		to = substr(code, RSTART + 1, 1) == "&" ? "1 | !!" : "0 & !!"
-		if (match(code, /return |if \(| = /) ) vary(i, substr(code, 1, RSTART + RLENGTH - 1) to substr(code, RSTART + RLENGTH) rest)
+		if (match(code, /return |if \(| = /)) vary(i, substr(code, 1, RSTART + RLENGTH - 1) to substr(code, RSTART + RLENGTH) rest)
 	}
 	for (p = 1; match(substr(code, p), /[^A-Za-z0-9_.][0-9]+(ULL|U)?[^A-Za-z0-9_.]/); p += RSTART) {
-		at_p = p + RSTART; digits = substr(code, at_p, RLENGTH - 2)
-		before = substr(code, 1, at_p - 1)
+		hit = p + RSTART; digits = substr(code, hit, RLENGTH - 2)
+		before = substr(code, 1, hit - 1)
 		if (digits + 0 < 2 || before ~ /(<<|>>|%) $/) continue
-		vary(i, before "(2 * " digits ")" substr(code, at_p + length(digits)) rest)
+		vary(i, before "(2 * " digits ")" substr(code, hit + length(digits)) rest)
 	}
 }
