@@ -33,9 +33,9 @@ function add(name, line, before, after) {
 	return ++faults
 }
 
-function is_constant(s) { return s ~ /^#[ \t]*define LOP_[A-Z0-9_]+[ \t]+[^ \t\/]/ }
-function name_of_constant(s) { sub(/^#[ \t]*define /, "", s); sub(/[ \t].*/, "", s); return s }
-function value_of_constant(s) { sub(/^#[ \t]*define LOP_[A-Z0-9_]+[ \t]+/, "", s); return code_of(s) }
+function is_constant(s) { return s ~ /^#[ \t]*define[ \t]+LOP_[A-Z0-9_]+[ \t]+[^ \t\/]/ }
+function name_of_constant(s) { sub(/^#[ \t]*define[ \t]+/, "", s); sub(/[ \t].*/, "", s); return s }
+function value_of_constant(s) { sub(/^#[ \t]*define[ \t]+LOP_[A-Z0-9_]+[ \t]+/, "", s); return code_of(s) }
 
 # `s` with each whole word `word` replaced.
 function reworded(s, word, by,    done, at, around) {

@@ -72,7 +72,7 @@ check() {
   rm -rf "$trial"
   while read -r constant; do
     grep -qE "^$constant(-half)?	" "$list" || { echo "policy-faults.sh: $constant has no fault"; code=1; }
-  done < <(sed -nE 's/^#[ \t]*define (LOP_[A-Z0-9_]+)[ \t]+[^ \t].*/\1/p' "${headers[@]}")
+  done < <(sed -nE 's/^[ \t]*#[ \t]*define[ \t]+(LOP_[A-Z0-9_]+)[ \t]+[^ \t].*/\1/p' "${headers[@]}")
   while IFS=$'\t' read -r name text reason; do
     [ -n "$reason" ] || { echo "policy-faults.sh: $name is judged without a reason"; code=1; }
     cut -f 1,5 "$list" | grep -xF "$name	$text" >/dev/null || { echo "policy-faults.sh: $name is judged, but no such fault exists: $text"; code=1; }
