@@ -337,11 +337,10 @@ lop_rule bool lop_queue_goes_before(struct lop_sched *s, u32 a, u32 b, u64 margi
 	       lop_before(s->queues.front_ns[lop_queue_index(a)] + margin_ns, s->queues.front_ns[lop_queue_index(b)]);
 }
 
-/* With one memory domain, and no green work that this set helps with, no CPU looks for another queue. */
+/* With one memory domain, and no work of the other set to help with, no CPU looks for another queue. */
 lop_rule bool lop_one_shared_queue(const struct lop_sched *s, enum lop_set set)
 {
-	return s->topology.nr_memory_domains == 1 && !lop_sees_gain(s) &&
-	       (lop_cpus_next(&s->queues.domain_waiting, 1) < 0 || !lop_helps_green(s, set));
+	return s->topology.nr_memory_domains == 1 && !lop_sees_gain(s) && !lop_other_set_waits(s, set);
 }
 
 /*

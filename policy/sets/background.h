@@ -127,16 +127,41 @@ lop_subprog u32 lop_cheapest_rung(const struct lop_sched *s lop_nonnull, u32 cpu
 /* The first shared queue of a set, of those by memory domain: first for the high set, then for the green one. */
 lop_rule u32 lop_first_served(const struct lop_sched *s, enum lop_set set) { return set == LOP_GREEN ? s->topology.nr_memory_domains : 0; }
 
+/* A high core serves shared queues: isolated ones do not. */
+lop_subprog bool lop_high_serves(const struct lop_sched *s lop_nonnull)
+{
+	u64 any = 0;
+	int i;
+	lop_for_words(i) any |= s->set[LOP_HIGH].cpus.word[i & (LOP_CPU_WORDS - 1)] & ~s->topology.isolated.word[i & (LOP_CPU_WORDS - 1)];
+	return any != 0;
+}
+
 /*
- * Green cores run green work only, and high ones help with it; but with work that nobody waits for only while it has no core,
- * as some of it may have waited for one that became high. LOP_LOW stands for whoever serves all queues.
+ * Whether CPUs of this set serve the queues of the other one, too. Work that nobody waits for goes to a queue of the set that has
+ * cores for it, and waits there when these change their set. So
+ *     1. high cores serve green queues while no green core does,
+ *     2. green cores serve high queues while no high core does.
+ * LOP_LOW stands for all CPUs, which serve both.
  */
-lop_rule bool lop_helps_green(const struct lop_sched *s, enum lop_set set) { return set == LOP_LOW || (set == LOP_HIGH && !lop_has_background_core(s)); }
+lop_rule bool lop_helps(const struct lop_sched *s, enum lop_set set)
+{
+	if (set == LOP_GREEN)
+		return lop_has_pace(s) && !lop_high_serves(s);
+	return set == LOP_LOW || (set == LOP_HIGH && !lop_has_background_core(s));
+}
 
 /* The first shared queue that a set serves, at or after `from`, in which tasks wait; LOP_NONE. */
 lop_rule s32 lop_served_from(const struct lop_sched *s, enum lop_set set, u32 from)
 {
-	s32 found = lop_cpus_next(&s->queues.domain_waiting, (u32)lop_max(from, lop_first_served(s, set)));
+	u32 first = set == LOP_GREEN && lop_helps(s, set) ? 0 : lop_first_served(s, set);
+	s32 found = lop_cpus_next(&s->queues.domain_waiting, (u32)lop_max(from, first));
 	bool is_green = found >= (s32)s->topology.nr_memory_domains;
-	return is_green && set != LOP_GREEN && !lop_helps_green(s, set) ? LOP_NONE : found;
+	return is_green && set != LOP_GREEN && !lop_helps(s, set) ? LOP_NONE : found;
+}
+
+/* Tasks wait in a shared queue of the other set that CPUs of this one serve, too. */
+lop_rule bool lop_other_set_waits(const struct lop_sched *s, enum lop_set set)
+{
+	s32 first = lop_cpus_next(&s->queues.domain_waiting, set == LOP_GREEN ? 0 : s->topology.nr_memory_domains);
+	return first >= 0 && (set != LOP_GREEN || first < (s32)s->topology.nr_memory_domains) && lop_helps(s, set);
 }

@@ -392,6 +392,8 @@ lop_rule void lop_step_down(struct lop_sched *s, struct lop_world *world, u32 cp
 	lop_unlock(s);
 	if (s->membership.asked != asked)
 		lop_timer_by(s, world, now_ns, now_ns);
+	if (!lop_cpus_empty(&s->queues.domain_waiting))
+		lop_look_at(s, world, now_ns);
 }
 
 /*

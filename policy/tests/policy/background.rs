@@ -319,3 +319,33 @@ fn a_green_core_takes_no_listed_thread() {
     bench.block(background);
     assert_eq!(bench.cpu_of(ids[2]), None);
 }
+
+/// Three or four ordinary tasks have all cores that are not isolated, and ten of this kind wait for a high one. Then the others sleep, and the cores step down
+/// to green ones. All ten have run after a while, as what waits where no high core serves it runs on green ones: an isolated high core serves its own queue
+/// only, and keeps the set from being empty.
+#[test]
+fn what_waited_for_a_high_core_runs_on_a_green_one() {
+    for isolated in [&[][..], &[1]] {
+        let config = Config { spare: 0, ..config() };
+        let mut bench = Bench::isolating(isolated, 4, config.with_ladder(&points()), two_kinds);
+        let bound: Vec<usize> = isolated.iter().map(|&cpu| bench.pinned([cpu])).collect();
+        bench.wake_all(&bound);
+        let busy = bench.tasks(4 - isolated.len());
+        bench.wake_all(&busy);
+        let light = background_of(&mut bench, 10);
+        bench.wake_all(&light);
+        assert_eq!(cpus_of(&bench, &light), [None; 10]);
+        bench.block_all(&busy);
+        let mut left = light.clone();
+        for _ in 0..400 {
+            for cpu in 0..4 {
+                left.retain(|&id| bench.running[cpu] != Some(id));
+                if bench.running[cpu].is_some() {
+                    bench.pass(MS / 4);
+                    bench.run_and_preempt(cpu, MS);
+                }
+            }
+        }
+        assert_eq!((left, bench.high()), (vec![], isolated.to_vec()));
+    }
+}
