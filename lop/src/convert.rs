@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 
 /// The simulator has no meter: all its energies come from the machine's power model.
 pub const ENERGY_SOURCE: &str = "modelled";
+/// The same where the watts are those of another machine's processor.
+const FOREIGN_SOURCE: &str = "modelled with another processor's watts";
 
 pub fn report(experiment: &Experiment, study: Study) -> Report {
     Report {
@@ -18,12 +20,17 @@ pub fn report(experiment: &Experiment, study: Study) -> Report {
         description: description(&experiment.title, &experiment.description),
         machine: study.machines.join(", "),
         workload: study.workloads.join(", "),
-        energy_source: ENERGY_SOURCE.into(),
+        energy_source: source_of(study.only_ratios).into(),
         only_ratios: study.only_ratios,
         seed: experiment.seed,
         runs: experiment.runs,
         goal: goal(experiment),
-        results: study.results.into_iter().map(result).collect(),
+        results: (study.results.into_iter())
+            .map(|one| RunResult {
+                energy_source: source_of(study.only_ratios).into(),
+                ..result(one)
+            })
+            .collect(),
         cells: experiment
             .judged
             .iter()
@@ -32,6 +39,13 @@ pub fn report(experiment: &Experiment, study: Study) -> Report {
         variations: study.variations.into_iter().map(variation).collect(),
         published: Vec::new(),
         trace: None,
+    }
+}
+
+fn source_of(only_ratios: bool) -> &'static str {
+    match only_ratios {
+        true => FOREIGN_SOURCE,
+        false => ENERGY_SOURCE,
     }
 }
 

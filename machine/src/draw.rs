@@ -35,7 +35,7 @@ pub fn draw(machine: &Machine) -> String {
 }
 
 fn header(machine: &Machine) -> String {
-    let mut text = wrapped(&format!("{}: {}", machine.name, machine.description), "", "  ");
+    let mut text = wrapped(&format!("{}: {}", machine.title(), machine.description), "", "  ");
     let counts = [
         counted(machine.nr_sockets, "socket"),
         counted(machine.nr_nodes, "node"),

@@ -24,12 +24,13 @@ pub fn counters_table(report: &Report) -> String {
         if !label.is_empty() {
             page.prose(&label);
         }
-        page.table(&counters_grid(&group));
+        page.table(&counters_grid(report, &group));
     }
     page.end()
 }
 
-pub(crate) fn counters_grid(group: &PointGroup) -> Grid {
+/// Without joules where only ratios are shown.
+pub(crate) fn counters_grid(report: &Report, group: &PointGroup) -> Grid {
     let flat: Vec<Vec<(String, String)>> = group
         .results
         .iter()
@@ -38,6 +39,7 @@ pub(crate) fn counters_grid(group: &PointGroup) -> Grid {
             for (name, value) in &result.counters {
                 flatten(name, value, &mut cells);
             }
+            cells.retain(|(name, _)| !(report.only_ratios && name.contains("energy_j")));
             cells
         })
         .collect();

@@ -77,8 +77,7 @@ impl Scale {
     /// "364.0"; "364.0 ± 0.4" where the interval is known, and "364.0 ×/÷ 2.50" where it is wide ([`Ends`]).
     pub fn with_interval(&self, value: f64, half_width: Option<f64>) -> String {
         match half_width.map(|half_width| (half_width, Ends::of(value, half_width))) {
-            // Means of equal values differ from them by rounding.
-            Some((half_width, _)) if half_width <= 1e-9 * value.abs() => self.text(value),
+            Some((half_width, _)) if self.text(half_width) == self.text(0.0) => self.text(value),
             Some((half_width, Ends { wide: false, .. })) => {
                 format!("{} ± {}", self.text(value), self.text(half_width))
             }
@@ -209,7 +208,7 @@ mod tests {
         let with = |half_width| scale(&[100.0], Large::Plain).with_interval(100.0, Some(half_width));
         assert_eq!(with(200.0), "100.0 ×/÷ 7.39");
         assert_eq!(with(50.0), "100.0 ± 50.0");
-        assert_eq!(with(1e-8), "100.0");
+        assert_eq!(with(0.04), "100.0");
         let ends = Ends::of(-1.0, 2.0);
         assert_eq!((ends.low, ends.high), (-3.0, 1.0));
     }

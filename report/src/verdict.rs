@@ -270,9 +270,14 @@ fn one_point(report: &Report, subject: &str, first: &str, changes: &Changes) -> 
         judgement => judgement.sentence(),
     };
     format!(
-        "{subject}: {}, {} than {first} ({source}). {sentence}",
+        "{subject}: {}, {} {} {first} ({source}). {sentence}",
         change(changes.what, &changes.time),
         change("energy", &changes.energy),
+        if Sign::of(&changes.energy) == Sign::Same {
+            "as"
+        } else {
+            "than"
+        },
     )
 }
 

@@ -236,6 +236,9 @@ fn idle_drift(idle: &Idle) -> Option<String> {
 }
 
 fn below_idle(measured: &Measured, idle: &Idle, row: &Row) -> Option<String> {
+    if (measured.header.meter.as_ref()).is_some_and(|meter| meter.only_ratios) {
+        return None;
+    }
     let (net_j, idle_w) = (row.net_energy_j?.mean, idle.mean_w()?);
     (net_j < 0.0).then(|| {
         format!(

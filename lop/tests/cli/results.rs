@@ -563,7 +563,7 @@ fn published_figures_stand_beside_those_of_a_study() {
     );
     assert_eq!(
         (figures[1]["value"].as_f64(), &figures[1]["kind"]),
-        (Some(34.0), &Value::from("prediction"))
+        (Some(34.0), &Value::from("fitted"))
     );
 
     let study = concat!(env!("CARGO_MANIFEST_DIR"), "/../data/experiments/compile-transfer.toml");

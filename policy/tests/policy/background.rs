@@ -349,3 +349,21 @@ fn what_waited_for_a_high_core_runs_on_a_green_one() {
         assert_eq!((left, bench.high()), (vec![], isolated.to_vec()));
     }
 }
+
+/// A program declared one core and computes with two threads. The green core runs neither, though one of them waits and falls behind.
+#[test]
+fn a_green_core_leaves_ordinary_work_to_the_high_one() {
+    let mut bench = bench(0);
+    let app = bench.app(1);
+    let ordinary = [bench.task_of(app), bench.task_of(app)];
+    bench.wake_all(&ordinary);
+    let light = nobody_waits(&mut bench);
+    bench.wake(light);
+    let green = bench.cpu_of(light).unwrap();
+    assert_eq!((bench.green(), bench.size()), (vec![green], 1));
+    for _ in 0..100 {
+        bench.pass(MS);
+        bench.run_and_preempt(green, MS);
+        assert_eq!(bench.running[green], Some(light));
+    }
+}

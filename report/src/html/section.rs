@@ -67,7 +67,7 @@ pub(crate) fn section(report: &Report, number: usize, palette: &[&str], heading:
     html.push_str(&tables(report));
     html.push_str(&applications(&groups));
     html.push_str(&published(report));
-    html.push_str(&counters(&groups));
+    html.push_str(&counters(report, &groups));
     html + timelines + "</section>\n"
 }
 
@@ -299,14 +299,14 @@ fn applications(groups: &[PointGroup]) -> String {
     html
 }
 
-fn counters(groups: &[PointGroup]) -> String {
+fn counters(report: &Report, groups: &[PointGroup]) -> String {
     let mut html = "<details><summary>Counters</summary>\n".to_string();
     for group in groups {
         let label = group.label();
         if !label.is_empty() {
             let _ = writeln!(html, "<h4>{}</h4>", escape(&label));
         }
-        html.push_str(&html_table(&counters_grid(group), 0));
+        html.push_str(&html_table(&counters_grid(report, group), 0));
     }
     html + "</details>\n"
 }

@@ -14,7 +14,7 @@ Every figure that a source published about an experiment of this project, beside
 
 **fitted**: a parameter was chosen by looking at the figure (data/origins.toml), so agreement shows that the fit is met. **identity**: a closed form
 of settings and fitted parameters gives ours within 1 % (data/published.toml), or ours is arithmetic of such figures of its study: energy is time times
-power. **prediction**: neither. `lop` derives the kind; none is typed.
+power. **prediction**: neither. `lop` derives the kind from the origins and closed forms that these files list; none is typed beside a figure.
 
 A **miss** is a number that is more than 5 % off, a bound that does not hold, or another class. The error of a change in % is in points, and counts by
 its share of the published change: 0.9 % where 3.4 % is published is 73 % off. Only where 0 % is published, points count as they are. Notes name

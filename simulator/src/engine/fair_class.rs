@@ -21,7 +21,8 @@
 //! A woken task preempts as EEVDF has it: where the running one is ahead of the average. Asym packing (`asym-packing`; ITMT, preferred cores) is that of
 //! running tasks at the tick.
 //!
-//! Left out: slices that end between ticks (HRTICK, which newer kernels have on); deadlines of slices of unequal length (a queue is in order of virtual time);
+//! Left out: that the kernel bounds lag by its own slice, which is not rounded up to ticks, and scales the lag that a task brings from another queue as that
+//! of a wakeup; slices that end between ticks (HRTICK, which newer kernels have on); deadlines of slices of unequal length (a queue is in order of virtual time);
 //! asym packing when a CPU falls idle; `wake_wide` and `wake_affine_weight` (a waker that is busy with more draws no task near); weights in balancing, which counts tasks;
 //! that a CPU which is never idle for long takes nothing when it falls idle (`avg_idle`); active balancing of siblings that share a core but for asym packing; NUMA imbalance that
 //! is allowed, and NUMA balancing; exec; uclamp; what schedutil adds for tasks that wait (runnable_avg, iowait boost), and that it holds the speed of a CPU
