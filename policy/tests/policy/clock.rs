@@ -33,7 +33,7 @@ fn a_clock_may_be_a_fiftieth_and_a_tenth_of_an_interval_late() {
     }
 }
 
-/// After intervals of 10 ms one of 9 or 11 is another steady one; one that is further off begins anew.
+/// After intervals of 10 ms one of 9 or 11 is another steady one; one that is further off starts the count again.
 #[test]
 fn an_interval_is_steady_while_it_is_a_tenth_off() {
     for (interval_ns, steady) in [
@@ -84,7 +84,7 @@ fn a_task_backs_off_for_up_to_a_minute() {
     }
 }
 
-/// After 64 wakeups at home the clock is measured anew: intervals of 10.1 ms are allowed for 10. A task that was steady for so long is forgiven
+/// After 64 wakeups at home the clock is measured again: intervals of 10.1 ms are allowed for 10. A task that was steady for so long is forgiven
 /// its earlier failures.
 #[test]
 fn a_clock_is_measured_over_64_wakeups() {
