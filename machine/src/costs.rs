@@ -156,10 +156,43 @@ pub fn cheapest_opp(kind: &Kind, memory_share: f64, second_mw: u32) -> usize {
 }
 
 /// What the machine draws beside what a busy core adds, mW.
-pub fn rest_mw(machine: &Machine) -> u32 {
+fn rest_mw(machine: &Machine) -> u32 {
     let top = points(machine)[machine.kinds[0].opps.len() - 1];
     let above_mw = top.busy_mw.saturating_sub(top.sleep_mw) + top.shared_mw;
     traits(machine, Goal::Energy).machine_mw.saturating_sub(above_mw)
+}
+
+/// Who sets the speed of a high core.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Control {
+    /// We do, as the governor is `schedutil`, which takes requests.
+    Requests,
+    /// The processor, within a range and by an energy preference.
+    Processor,
+    /// Another governor, within limits that are both set.
+    Limits,
+}
+
+/// Share of the machine's power above which a processor that chooses speeds by itself is not slower for a second's sake: see [`high_second_mw`].
+const FLOOR_SHARE: (u32, u32) = (1, 4);
+
+/// What a second counts for in the choice of a high core's speed, mW (lambda); `None`: so much that it is the highest speed.
+///
+/// ```text
+/// energy      what the machine draws beside the core: it is on for the work
+/// balanced    requests     the machine's power, as E T is least where E + lambda T is (policy/core/auto.h)
+///             processor    a quarter of it: the processor chooses from that speed upwards
+///             limits       none
+/// speed       none
+/// ```
+pub fn high_second_mw(machine: &Machine, goal: Goal, control: Control) -> Option<u32> {
+    let machine_mw = traits(machine, goal).machine_mw;
+    match (goal, control) {
+        (Goal::Energy, _) => Some(rest_mw(machine)),
+        (Goal::Balanced, Control::Requests) => Some(machine_mw),
+        (Goal::Balanced, Control::Processor) => Some(machine_mw * FLOOR_SHARE.0 / FLOOR_SHARE.1),
+        (Goal::Balanced, Control::Limits) | (Goal::Speed, _) => None,
+    }
 }
 
 /// Such a configuration where cores cannot be told any speed: work that a clock paces can have a cheaper kind of core, at the highest speed that it has.
@@ -211,6 +244,21 @@ mod tests {
         let costs_uj: Vec<u64> = points.iter().map(|point| lop_policy::cost_uj(point, 0)).collect();
         let (performance, efficiency) = costs_uj.split_at(6);
         assert_eq!((efficiency[0], performance[5]), (2_583, 19_050));
+    }
+
+    /// A laptop with one core busy at the top draws 4 + 0.5 + 17 + 3 + 11 * 0.01 W, of which (17 - 0.01) + (3 - 0.94) W are the core's.
+    #[test]
+    fn what_a_second_counts_for_follows_from_who_sets_the_speed() {
+        let laptop = crate::load("laptop-hybrid", &[]).unwrap();
+        for (goal, control, second_mw) in [
+            (Goal::Balanced, Control::Requests, Some(24_610)),
+            (Goal::Balanced, Control::Processor, Some(6_152)),
+            (Goal::Balanced, Control::Limits, None),
+            (Goal::Energy, Control::Processor, Some(5_560)),
+            (Goal::Speed, Control::Requests, None),
+        ] {
+            assert_eq!(high_second_mw(&laptop, goal, control), second_mw, "{goal:?}, {control:?}");
+        }
     }
 
     /// At their highest speeds an efficiency core takes (3.5 - 0.01 + 1.4) W at 0.58 of the rate, less than a performance core.

@@ -34,6 +34,7 @@ pub use trial::{try_speeds, Compared, Loop, Outcome, Seen, Tried, TriedKind, Ver
 use change::{in_order, is_frequency, Change};
 use domain::{online_cpus, read_domains, Controlled, Knob};
 use files::{Files, Tree};
+use high::High;
 use journal::{is_value, Lock};
 use restore::Standing;
 use std::collections::{BTreeMap, HashMap};
@@ -51,7 +52,7 @@ pub enum Wish {
     /// No wish: as it was found, unless another CPU of the clock domain has one.
     Released,
     Low,
-    /// This share of the highest frequency of its kind, x 1000, or the nearest between low and high. Where only a preference is set: as low.
+    /// This share of the highest frequency of its kind, x 1000, or the nearest between low and high. Where the driver chooses it is the upper limit.
     Share(u16),
     High,
 }
@@ -196,7 +197,7 @@ impl Speeds {
         if let Mechanism::Nothing { reason } = &controlled.domain.mechanism {
             return Err(reason.clone());
         }
-        let has_limits = controlled.knobs.iter().any(|knob| is_frequency(&knob.path));
+        let has_limits = controlled.knobs.iter().any(Knob::holds_speed);
         match (controlled.domain.min_khz, controlled.domain.max_khz) {
             (Some(min_khz), Some(max_khz)) if has_limits => Ok((min_khz, max_khz)),
             _ => Err("the driver takes a preference only, no frequency".to_string()),
@@ -216,15 +217,20 @@ impl Speeds {
     /// This speed is not known here, or cannot be requested; then nothing was changed. Or a ceiling cannot be written.
     pub fn set_high_speed(&mut self, wanted: HighSpeed) -> Result<(), SpeedError> {
         let speeds = high::speeds(self.files.as_ref(), wanted, &self.domains)?;
-        for (controlled, khz) in self.domains.iter_mut().zip(speeds) {
-            controlled.run_high_at(self.files.as_ref(), khz, wanted);
+        for (controlled, high) in self.domains.iter_mut().zip(speeds) {
+            match high {
+                High::AsFound => {}
+                High::At(khz) => controlled.run_high_at(self.files.as_ref(), khz, wanted),
+                High::From(khz) => controlled.run_high_from(self.files.as_ref(), khz),
+            }
         }
         self.public_domains = self.domains.iter().map(|d| d.domain.clone()).collect();
         let chosen = self
             .domains
             .iter()
             .filter(|d| d.domain.mechanism == Mechanism::Preference);
-        let knobs = chosen.flat_map(|d| &d.knobs).filter(|knob| is_frequency(&knob.path));
+        let is_ceiling = |knob: &&Knob| knob.high.is_some() && knob.high == knob.low;
+        let knobs = chosen.flat_map(|d| &d.knobs).filter(is_ceiling);
         self.carry_out(self.changes_for(knobs.map(|knob| (knob, Wish::High)))?)
     }
 

@@ -3,6 +3,23 @@
 
 use lop_machine::Machine;
 
+/// What a CPU requests: frequency indices from the least to the most, between which a governor or the processor may choose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Range {
+    pub least: usize,
+    pub most: usize,
+}
+
+impl Range {
+    /// This index alone.
+    pub fn only(index: usize) -> Self {
+        Self {
+            least: index,
+            most: index,
+        }
+    }
+}
+
 /// One clock domain, with the frequencies of all kinds of its cores. A core runs at the highest OPP of its kind that is not above the domain's frequency.
 #[derive(Debug, Clone)]
 pub struct ClockDomain {
@@ -18,8 +35,10 @@ pub struct ClockDomain {
     pub limit: usize,
     /// The index that a transition under way leads to.
     pub heading: Option<usize>,
-    /// By frequency index: number of CPUs that request it.
-    asked: Vec<u32>,
+    /// By frequency index: number of CPUs that request at least it, and at most it.
+    asked: Vec<[u32; 2]>,
+    /// The index that a governor chose last, before the requests bound it.
+    chosen: usize,
 }
 
 impl ClockDomain {
@@ -41,17 +60,19 @@ impl ClockDomain {
     pub fn is_held(&self) -> bool {
         self.now == self.limit && self.limit < self.top()
     }
-    fn highest_asked(&self) -> usize {
-        self.asked.iter().rposition(|&n| n != 0).unwrap_or(0)
+    /// What was chosen, within the highest requests of its CPUs.
+    fn within_requests(&self) -> usize {
+        let highest = |end: usize| self.asked.iter().rposition(|n| n[end] != 0).unwrap_or(0);
+        self.chosen.clamp(highest(0), highest(1))
     }
 }
 
 #[derive(Debug, Clone)]
 pub struct Clocks {
     pub domains: Vec<ClockDomain>,
-    /// By CPU: its domain, and the frequency index that it requests.
+    /// By CPU: its domain, and what it requests.
     domain_of: Vec<usize>,
-    asks: Vec<usize>,
+    asks: Vec<Range>,
     pub transitions: u64,
 }
 
@@ -69,8 +90,8 @@ fn domain_of_cpus(machine: &Machine, cpus: Vec<usize>) -> ClockDomain {
         .iter()
         .map(|kind| khz.iter().map(|&f| opp_below(kind, f)).collect())
         .collect();
-    let mut asked = vec![0; khz.len()];
-    asked[0] = cpus.len() as u32;
+    let mut asked = vec![[0; 2]; khz.len()];
+    asked[0] = [cpus.len() as u32; 2];
     ClockDomain {
         cpus,
         limit: khz.len() - 1,
@@ -80,6 +101,7 @@ fn domain_of_cpus(machine: &Machine, cpus: Vec<usize>) -> ClockDomain {
         wanted: 0,
         heading: None,
         asked,
+        chosen: 0,
     }
 }
 
@@ -99,7 +121,7 @@ impl Clocks {
             .collect();
         Self {
             domains,
-            asks: vec![0; domain_of.len()],
+            asks: vec![Range::only(0); domain_of.len()],
             domain_of,
             transitions: 0,
         }
@@ -110,18 +132,25 @@ impl Clocks {
     pub fn domain_index(&self, cpu: usize) -> usize {
         self.domain_of[cpu]
     }
-    /// A CPU requests a frequency index. The domain's target is the highest request of its CPUs. Returns the domain if its target changed.
-    pub fn ask(&mut self, cpu: usize, index: usize) -> Option<usize> {
+    /// A CPU requests a range. The domain's target is what was chosen, within the highest requests of its CPUs. Returns the domain if its target changed.
+    pub fn ask(&mut self, cpu: usize, range: Range) -> Option<usize> {
         let d = self.domain_of[cpu];
         let domain = &mut self.domains[d];
-        domain.asked[self.asks[cpu]] -= 1;
-        domain.asked[index] += 1;
-        self.asks[cpu] = index;
-        self.want(d, self.domains[d].highest_asked())
+        let before = std::mem::replace(&mut self.asks[cpu], range);
+        for (end, (old, new)) in [(before.least, range.least), (before.most, range.most)].into_iter().enumerate() {
+            domain.asked[old][end] -= 1;
+            domain.asked[new][end] += 1;
+        }
+        self.want(d, self.domains[d].within_requests())
+    }
+    /// A governor chooses a frequency index, which is the target as far as requests allow. Returns the domain if its target changed.
+    pub fn choose(&mut self, domain: usize, index: usize) -> Option<usize> {
+        self.domains[domain].chosen = index;
+        self.want(domain, self.domains[domain].within_requests())
     }
     /// The same before anything runs, when speeds change at once.
-    pub fn ask_at_once(&mut self, cpu: usize, index: usize) {
-        if let Some(domain) = self.ask(cpu, index) {
+    pub fn ask_at_once(&mut self, cpu: usize, range: Range) {
+        if let Some(domain) = self.ask(cpu, range) {
             self.set_initial(domain, self.domains[domain].wanted);
         }
     }

@@ -69,6 +69,7 @@ pub struct Counters {
     /// waits for the clock again or exits. In this mean a job that a timer starts counts until the timer expires again: nobody waits for it before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_response_s: Option<f64>,
+    /// The same without jobs that a timer starts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_us: Option<Percentiles>,
     /// Of the jobs that a timer started, the share that was not done when it expired again.

@@ -17,7 +17,7 @@ const SHARED: &str =
 /// A processor that chooses speeds itself is slow to follow a preference. So a CPU is only lowered if it does not rise again within this time.
 const LOWERED_AFTER: Duration = Duration::from_secs(1);
 
-/// The speeds; and with goal energy, for people, whether high CPUs have the speed of least energy.
+/// The speeds; and with a goal, for people, what it makes of the speed of high CPUs.
 fn open(options: &Options) -> Result<(Speeds, Option<String>), KernelError> {
     let opened = Speeds::open(&options.root, &options.speed_journal);
     let mut speeds =
@@ -28,8 +28,13 @@ fn open(options: &Options) -> Result<(Speeds, Option<String>), KernelError> {
     let refused = |error: SpeedError| KernelError::new(error.to_string());
     let of_goal = match (options.high_speed, options.goal) {
         (Some(wanted), _) => speeds.set_high_speed(wanted).map(|()| None).map_err(refused)?,
-        (None, Some(Goal::Energy)) => Some(match speeds.set_high_speed(HighSpeed::ForEnergy) {
-            Ok(()) => "high CPUs at the speed of least energy per work".to_string(),
+        (None, Some(goal)) => Some(match speeds.set_high_speed(HighSpeed::ForGoal(goal)) {
+            Ok(()) => match goal {
+                Goal::Energy => "high CPUs at the speed of least energy per work",
+                Goal::Balanced => "high CPUs at the speed at which energy and time count alike, or as the processor chooses",
+                Goal::Speed => "high CPUs at their highest speed",
+            }
+            .to_string(),
             Err(SpeedError::HighSpeed { reason, .. }) => format!("high CPUs at their highest speed: {reason}"),
             Err(error) => return Err(refused(error)),
         }),

@@ -9,8 +9,8 @@ use std::io;
 
 pub(super) const CPU_FOLDER: &str = "sys/devices/system/cpu";
 const POLICY_FOLDER: &str = "sys/devices/system/cpu/cpufreq";
-/// Drivers that choose speeds themselves, or let the processor choose, guided by the energy preference. Only the preference is set: with both
-/// limits at one speed they would have no choice left, and a low CPU would serve its interrupts and real-time tasks at the lowest speed. With
+/// Drivers that choose speeds themselves, or let the processor choose, guided by the energy preference. Never both limits are set: at one speed they would have no
+/// choice left, and a low CPU would serve its interrupts and real-time tasks at the lowest speed. High CPUs have a lower limit, homes of paced work an upper one. With
 /// other drivers a governor decides, and the preference is at most a hint.
 const ACTIVE_DRIVERS: [&str; 3] = ["intel_pstate", "amd-pstate-epp", "amd_pstate_epp"];
 
@@ -23,7 +23,7 @@ pub enum Mechanism {
     Setspeed,
     /// `scaling_min_freq` and `scaling_max_freq`, under any other governor.
     Limits,
-    /// `energy_performance_preference` only: the driver keeps its choice.
+    /// `energy_performance_preference`, and one limit at most: the driver keeps its choice.
     Preference,
     /// Nothing can be set; the reason tells why, and how to fix it.
     Nothing { reason: String },
@@ -60,13 +60,15 @@ pub struct ClockDomain {
 }
 
 /// A file and its values for high and for low CPUs; `None` is the original value.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Knob {
     pub(super) path: String,
     pub(super) high: Option<String>,
     pub(super) low: Option<String>,
     /// The highest frequency of these CPUs, kHz, if known.
     pub(super) highest_khz: Option<u32>,
+    /// For CPUs that are neither high nor low, an upper limit between these, kHz; high and low ones have the original value, or what is said above.
+    pub(super) between_khz: Option<(u32, u32)>,
 }
 
 impl Knob {
@@ -75,15 +77,33 @@ impl Knob {
             path,
             high: Some(high.to_string()),
             low: Some(low.to_string()),
-            highest_khz: None,
+            ..Self::default()
         }
+    }
+
+    /// The original value for low CPUs, and for high ones unless `high` says another.
+    fn of_high(path: String, high: Option<u32>) -> Self {
+        Self {
+            path,
+            high: high.map(|khz| khz.to_string()),
+            ..Self::default()
+        }
+    }
+
+    /// Whether CPUs are held at a speed by it.
+    pub(super) fn holds_speed(&self) -> bool {
+        is_frequency(&self.path) && self.between_khz.is_none()
     }
 
     /// The value at this share of the highest frequency, x 1000, between those for low and high CPUs. If it is no frequency: that for low CPUs.
     pub(super) fn at_share(&self, permille: u16) -> Option<String> {
         let khz = |value: &Option<String>| value.as_ref()?.parse::<u32>().ok();
-        let range = is_frequency(&self.path).then(|| Some((khz(&self.low)?, khz(&self.high)?, self.highest_khz?)));
-        let Some((low, high, highest)) = range.flatten() else {
+        let of_values = || is_frequency(&self.path).then(|| khz(&self.low).zip(khz(&self.high))).flatten();
+        let range = match self.between_khz {
+            Some((low, high)) => Some((low, khz(&self.high).unwrap_or(high))),
+            None => of_values(),
+        };
+        let (Some((low, high)), Some(highest)) = (range, self.highest_khz) else {
             return self.low.clone();
         };
         let share = u64::from(highest) * u64::from(permille) / 1000;
@@ -130,8 +150,10 @@ impl Controlled {
             // The limit is no higher already, so nothing is written.
             Mechanism::Preference if self.domain.max_khz == Some(khz) => {}
             Mechanism::Preference => {
-                let path = format!("{}/scaling_max_freq", self.folder);
-                self.knobs.push(Knob::new(path, khz, khz));
+                for knob in self.knobs.iter_mut().filter(|knob| knob.between_khz.is_some()) {
+                    knob.high = Some(khz.to_string());
+                    knob.low.clone_from(&knob.high);
+                }
             }
             _ => self.set_high(khz),
         }
@@ -139,8 +161,25 @@ impl Controlled {
         self.notes.push(format!("high is {wanted}, {} MHz", khz / 1000));
     }
 
+    /// The processor chooses the speed of high CPUs by the preference that it was found with, and no lower one than this.
+    pub(super) fn run_high_from(&mut self, files: &dyn Files, khz: u32) {
+        if self.domain.mechanism != Mechanism::Preference {
+            return;
+        }
+        for knob in self.knobs.iter_mut().filter(|knob| !is_frequency(&knob.path)) {
+            knob.high = None;
+        }
+        let mut note = "high is as the driver chooses".to_string();
+        let path = format!("{}/scaling_min_freq", self.folder);
+        if self.domain.min_khz.is_some_and(|min| min < khz) && files.writable(&path).is_ok() {
+            self.knobs.push(Knob::of_high(path, Some(khz)));
+            note = format!("{note}, from {} MHz on", khz / 1000);
+        }
+        self.notes.push(note);
+    }
+
     pub(super) fn set_high(&mut self, khz: u32) {
-        for knob in self.knobs.iter_mut().filter(|knob| is_frequency(&knob.path)) {
+        for knob in self.knobs.iter_mut().filter(|knob| knob.holds_speed()) {
             knob.high = Some(khz.to_string());
         }
     }
@@ -398,7 +437,14 @@ impl Policy<'_> {
         };
         let high = offered(["performance", "balance_performance"])?;
         let low = offered(["power", "balance_power"])?;
-        Ok((Mechanism::Preference, vec![Knob::new(path, high, low)]))
+        let mut knobs = vec![Knob::new(path, high, low)];
+        if let (Ok(path), Ok(range)) = (self.writable("scaling_max_freq"), self.range()) {
+            knobs.push(Knob {
+                between_khz: Some(range),
+                ..Knob::of_high(path, None)
+            });
+        }
+        Ok((Mechanism::Preference, knobs))
     }
 
     fn notes(&self) -> Vec<String> {

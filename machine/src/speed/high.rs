@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The speed of high CPUs: their highest one, or a lower one that the user chose.
+//! The speed of high CPUs: their highest one, a lower one that the user chose, or what the goal makes of it.
 
 use super::domain::{Controlled, Mechanism, CPU_FOLDER};
 use super::error::SpeedError;
@@ -8,7 +8,9 @@ use super::limit::step_below;
 use super::{describe, domain};
 use crate::live::LiveMachine;
 use crate::meter::OWN_MODEL;
-use crate::{costs, live, Machine};
+use crate::costs::{self, Control};
+use crate::{live, Machine};
+use lop_policy::Goal;
 use std::fmt;
 use std::str::FromStr;
 
@@ -22,8 +24,8 @@ pub enum HighSpeed {
     Base,
     /// The operating point with the least energy per work, according to this machine's own model, if the machine stays on anyway.
     Efficient,
-    /// The same if the machine is on for the work: what else it draws counts for as long as the work takes. For goal energy; not on the command line.
-    ForEnergy,
+    /// What `auto` does for this goal ([`costs::high_second_mw`]); not on the command line.
+    ForGoal(Goal),
 }
 
 impl FromStr for HighSpeed {
@@ -45,7 +47,9 @@ impl fmt::Display for HighSpeed {
             Self::Max => "max",
             Self::Base => "base",
             Self::Efficient => "efficient",
-            Self::ForEnergy => "for goal energy",
+            Self::ForGoal(Goal::Energy) => "for goal energy",
+            Self::ForGoal(Goal::Balanced) => "for goal balanced",
+            Self::ForGoal(Goal::Speed) => "for goal speed",
         })
     }
 }
@@ -53,27 +57,64 @@ impl fmt::Display for HighSpeed {
 /// Highest target of the kernel's scale (`SCX_CPUPERF_ONE`).
 pub(super) const PERF_ONE: u32 = 1024;
 
-/// The speed of each of these clock domains, kHz, in their order; empty if each keeps its own.
-pub(super) fn speeds(files: &dyn Files, wanted: HighSpeed, domains: &[Controlled]) -> Result<Vec<u32>, SpeedError> {
+/// The speed of the high CPUs of a clock domain, kHz.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum High {
+    /// The upper limit that was set before.
+    AsFound,
+    /// This one.
+    At(u32),
+    /// The processor chooses as it was found, from this one upwards.
+    From(u32),
+}
+
+/// The speed of each of these clock domains, in their order.
+pub(super) fn speeds(files: &dyn Files, wanted: HighSpeed, domains: &[Controlled]) -> Result<Vec<High>, SpeedError> {
     let found = match wanted {
-        HighSpeed::Max => return Ok(Vec::new()),
+        HighSpeed::Max | HighSpeed::ForGoal(Goal::Speed) => Ok(vec![High::AsFound; domains.len()]),
         HighSpeed::Base => each(files, domains, |d| base_khz(files, d)),
         HighSpeed::Efficient => Model::measured(files).and_then(|model| each(files, domains, |d| model.khz(d, 0))),
-        HighSpeed::ForEnergy => Model::believed(files).and_then(|model| {
-            let rest_mw = costs::rest_mw(&model.machine);
-            each(files, domains, |d| model.khz(d, rest_mw))
+        HighSpeed::ForGoal(Goal::Energy) => Model::believed(files).and_then(|model| {
+            let second_mw = costs::high_second_mw(&model.machine, Goal::Energy, Control::Limits);
+            each(files, domains, |d| model.khz(d, second_mw.unwrap_or(0)))
         }),
+        HighSpeed::ForGoal(Goal::Balanced) => balanced(files, domains),
     };
     found.map_err(|reason| SpeedError::HighSpeed { wanted, reason })
+}
+
+/// Where the governor takes requests, the speed at which energy and time count alike; where the processor chooses, its own choice above a floor; else the highest.
+fn balanced(files: &dyn Files, domains: &[Controlled]) -> Result<Vec<High>, String> {
+    let control = |d: &Controlled| match d.domain.mechanism {
+        Mechanism::Scheduler if domain::knows_speed(files) => Control::Requests,
+        Mechanism::Preference => Control::Processor,
+        _ => Control::Limits,
+    };
+    if domains.iter().all(|d| control(d) == Control::Limits) {
+        return Ok(vec![High::AsFound; domains.len()]);
+    }
+    let model = Model::believed(files)?;
+    let of_domain = |d: &Controlled| {
+        let control = control(d);
+        let Some(second_mw) = costs::high_second_mw(&model.machine, Goal::Balanced, control) else {
+            return Ok(High::AsFound);
+        };
+        let khz = model.khz(d, second_mw)?;
+        Ok(match control {
+            Control::Processor => High::From(khz.clamp(d.domain.min_khz.unwrap_or(khz), d.domain.max_khz.unwrap_or(khz))),
+            _ => High::At(fit(files, d, khz)?),
+        })
+    };
+    domains.iter().map(of_domain).collect()
 }
 
 fn each(
     files: &dyn Files,
     domains: &[Controlled],
     khz: impl Fn(&Controlled) -> Result<u32, String>,
-) -> Result<Vec<u32>, String> {
+) -> Result<Vec<High>, String> {
     domains.iter().try_for_each(|d| can_be_told(files, d))?;
-    domains.iter().map(|d| fit(files, d, khz(d)?)).collect()
+    domains.iter().map(|d| fit(files, d, khz(d)?).map(High::At)).collect()
 }
 
 /// Whether a speed between the lowest and the highest can be requested.

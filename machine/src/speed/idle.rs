@@ -57,6 +57,6 @@ fn while_low(path: String, low: &str) -> Knob {
         path,
         high: None,
         low: Some(low.into()),
-        highest_khz: None,
+        ..Knob::default()
     }
 }

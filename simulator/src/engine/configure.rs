@@ -3,11 +3,11 @@
 
 use super::Rates;
 use crate::choice::{PolicyChoice, PolicyParameters, ReservedSpeed, SetsVariant};
-use crate::clocks::{ClockDomain, Clocks};
+use crate::clocks::{ClockDomain, Clocks, Range};
 use crate::workload::{Step, Workload};
 use crate::Governor;
 use crate::{PowerCap, SimulationError};
-use lop_machine::costs;
+use lop_machine::costs::{self, Control};
 use lop_machine::live::{LiveCpu, LiveMachine};
 use lop_machine::{Cpu, Kind, Machine};
 use lop_policy::{Config, CpuPlace, Goal, GreenWork, Reserve, Sched};
@@ -268,18 +268,31 @@ pub(super) fn green_indices(machine: &Machine, rates: &Rates) -> Vec<usize> {
     indices(machine, |kind| costs::cheapest_opp(kind, memory_share, 0))
 }
 
-/// By clock domain: the frequency of high cores. That is the highest; for energy the one at which the whole machine takes least for the work of a core, by
-/// the watts that the policy knows. EDP alone would take less than the highest for balanced too, on some machines, but then work that somebody waits for would take longer than under Linux.
-pub(super) fn high_indices(machine: &Machine, variant: SetsVariant, parameters: &PolicyParameters) -> Vec<usize> {
-    let believed = match parameters.goal {
-        Goal::Energy if variant.goes_by_goal() => parameters.watts.believed(machine),
-        _ => None,
-    };
-    match believed {
-        Some(believed) => {
-            let rest_mw = costs::rest_mw(&believed);
-            indices(&believed, |kind| costs::cheapest_opp(kind, 0.0, rest_mw))
-        }
-        None => Clocks::new(machine).domains.iter().map(ClockDomain::top).collect(),
+/// Who sets the speeds of this machine as it ships.
+fn control(machine: &Machine) -> Control {
+    match machine.ships.governor {
+        Some(Governor::Hwp(_)) => Control::Processor,
+        Some(Governor::Schedutil | Governor::Eas) => Control::Requests,
+        _ => Control::Limits,
     }
+}
+
+/// By clock domain: what high cores request, by goal and by the watts that the policy knows ([`costs::high_second_mw`]).
+pub(super) fn high_requests(machine: &Machine, variant: SetsVariant, parameters: &PolicyParameters) -> Vec<Range> {
+    let goal = parameters.goal;
+    let control = control(machine);
+    let chosen = (parameters.watts.believed(machine)).filter(|_| variant.goes_by_goal()).and_then(|believed| {
+        let second_mw = costs::high_second_mw(&believed, goal, control)?;
+        Some(indices(&believed, |kind| costs::cheapest_opp(kind, 0.0, second_mw)))
+    });
+    let processor_chooses = control == Control::Processor && goal == Goal::Balanced && variant.goes_by_goal();
+    let request = |(domain, about): (usize, &ClockDomain)| match &chosen {
+        Some(chosen) if processor_chooses => Range {
+            least: chosen[domain],
+            most: about.top(),
+        },
+        Some(chosen) => Range::only(chosen[domain]),
+        None => Range::only(about.top()),
+    };
+    Clocks::new(machine).domains.iter().enumerate().map(request).collect()
 }

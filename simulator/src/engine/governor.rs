@@ -9,7 +9,7 @@ use super::time::{Alarm, Kind, Time};
 use super::turbo::Turbo;
 use super::world::World;
 use crate::choice::{PolicyChoice, SetsVariant};
-use crate::clocks::Clocks;
+use crate::clocks::{Clocks, Range};
 use crate::{Governor, RunOptions};
 use hwp::Windows;
 use lop_machine::Machine;
@@ -57,7 +57,7 @@ pub(super) struct Speeds<'a> {
     turbo: Turbo<'a>,
     /// By power limits: how many frequencies below its highest every clock domain stays.
     steps_down: usize,
-    /// `None`: the policy sets the speeds.
+    /// `None`: the policy sets the speeds. `hwp` beside a policy: the processor chooses within what the policy requests.
     governor: Option<Governor>,
     /// Utilisation is the fair class's.
     of_class: bool,
@@ -83,7 +83,10 @@ impl<'a> Speeds<'a> {
                 governor => governor,
             },
             PolicyChoice::Sets(SetsVariant::Simple { .. }) => Some(Governor::Ondemand),
-            PolicyChoice::Sets(variant) if variant.sets_speeds() => None,
+            PolicyChoice::Sets(variant) if variant.sets_speeds() => {
+                let chooses = |governor: &Governor| matches!(governor, Governor::Hwp(_));
+                machine.ships.governor.filter(chooses)
+            }
             PolicyChoice::Sets(_) => Some(Governor::Schedutil),
             PolicyChoice::Placed(_) => Some(Governor::Performance),
         };
@@ -144,6 +147,13 @@ impl<'a> Speeds<'a> {
                 _ => 0,
             };
             self.clocks.set_initial(domain, index);
+            if matches!(self.governor, Some(Governor::Hwp(_))) {
+                let most = self.clocks.domains[domain].top();
+                for at in 0..self.clocks.domains[domain].cpus.len() {
+                    let cpu = self.clocks.domains[domain].cpus[at];
+                    self.clocks.ask(cpu, Range { least: 0, most });
+                }
+            }
         }
     }
     fn set_limit(&mut self, domain: usize) {
@@ -166,9 +176,9 @@ impl<'a> Speeds<'a> {
             time.after(self.transition_ns, Kind::Transition, domain as u32);
         }
     }
-    /// A CPU requests a frequency index. A clock domain runs at the highest request of its CPUs.
-    pub fn ask(&mut self, cpu: usize, index: usize, time: &mut Time) {
-        if let Some(domain) = self.clocks.ask(cpu, index) {
+    /// A CPU requests a range of frequencies. A clock domain keeps to the highest requests of its CPUs.
+    pub fn ask(&mut self, cpu: usize, range: Range, time: &mut Time) {
+        if let Some(domain) = self.clocks.ask(cpu, range) {
             self.begin_transition(domain, time);
         }
     }
@@ -221,7 +231,7 @@ impl<'a> Speeds<'a> {
         let wanted_khz = HEADROOM * top_khz * utilisation / 1024.0;
         let index = self.clocks.domains[domain].at_least(wanted_khz.min(top_khz).ceil() as u64);
         self.updated_ns[domain] = Some(time.now_ns);
-        self.ask(cpu, index, time);
+        self.ask(cpu, Range::only(index), time);
     }
 }
 
@@ -387,7 +397,7 @@ impl<S: Scheduler> World<'_, S> {
         }
         self.time.cancel(Alarm::Tick, cpu);
         if self.speeds.clocks.of_cpu(cpu).cpus.len() > 1 {
-            self.speeds.ask(cpu, 0, &mut self.time);
+            self.speeds.ask(cpu, Range::only(0), &mut self.time);
         }
     }
 }

@@ -2,7 +2,7 @@
 //! lop-policy as the scheduler of a simulated machine. [`Scheduler`] reports events to the policy, [`Env`] (policy/core/env.h) is what the policy calls
 //! in return.
 
-use super::configure::{config, describe_cpus, green_indices, high_indices, live_machine, reserved_khz};
+use super::configure::{config, describe_cpus, green_indices, high_requests, live_machine, reserved_khz};
 use super::cpu::Leaving;
 use super::list::Listing;
 use super::scheduler::{group_weights, Scheduler, SchedulerCounts};
@@ -10,11 +10,12 @@ use super::time::{Alarm, Kind, OwnEvent};
 use super::world::World;
 use super::Rates;
 use crate::choice::SetsVariant;
+use crate::clocks::Range;
 use crate::outcome::{Decisions, TraceEvent, TraceSet};
 use crate::waiting::WaitingTasks;
 use crate::workload::{Program, Step, Workload};
-use crate::{RunOptions, SimulationError};
-use lop_machine::Machine;
+use crate::{Governor, RunOptions, SimulationError};
+use lop_machine::{EnergyPreference, Machine};
 use lop_policy::{hint_flags, App, Config, CpuBits, Env, GreenWork, Group, Planner, PolicyHandle, Set, PLAN_PERIOD_NS};
 
 pub(crate) struct Policy {
@@ -37,9 +38,9 @@ pub(crate) struct Policy {
     all_cpus: CpuBits,
     /// The policy sets the speeds; otherwise a governor does.
     sets_speeds: bool,
-    /// Frequency index for green and for high cores, by clock domain.
+    /// By clock domain: frequency index for green cores, and what high ones request.
     green_index: Vec<usize>,
-    high_index: Vec<usize>,
+    high_request: Vec<Range>,
     /// A core was reserved at some time.
     has_reserved: bool,
     /// Frequencies of the reserved core in kHz, from its own one upwards.
@@ -99,7 +100,7 @@ impl Policy {
             speedup_permille: speedups.collect(),
             all_cpus: CpuBits::of(0..machine.cpus.len()),
             sets_speeds: variant.sets_speeds(),
-            high_index: high_indices(machine, variant, &options.policy),
+            high_request: high_requests(machine, variant, &options.policy),
             green_index: green_indices(machine, rates),
             has_reserved: false,
             reserved_khz: reserved_khz(machine, variant),
@@ -196,12 +197,18 @@ impl World<'_, Policy> {
         if self.scheduler.on_reserved_core(cpu) {
             return;
         }
-        let index = match set {
-            Set::High => self.scheduler.high_index[self.speeds.clocks.domain_index(cpu)],
-            Set::Green => self.green_index(cpu),
-            Set::Low | Set::Offline => 0,
+        let within = |most: usize| match self.machine.ships.governor {
+            Some(Governor::Hwp(_)) => Range { least: 0, most },
+            _ => Range::only(most),
         };
-        self.ask_speed(cpu, index);
+        let request = match set {
+            Set::High => self.scheduler.high_request[self.speeds.clocks.domain_index(cpu)],
+            Set::Green => within(self.green_index(cpu)),
+            // A processor that chooses has a preference, and no limit.
+            Set::Low if matches!(self.machine.ships.governor, Some(Governor::Hwp(_))) => within(self.speeds.clocks.of_cpu(cpu).top()),
+            Set::Low | Set::Offline => Range::only(0),
+        };
+        self.ask_speed(cpu, request);
     }
 
     /// The speed of a home of paced tasks is that of its rung, any other green core's the most efficient one.
@@ -221,14 +228,14 @@ impl World<'_, Policy> {
         domain.at_least(nearest)
     }
 
-    fn ask_speed(&mut self, cpu: usize, index: usize) {
+    fn ask_speed(&mut self, cpu: usize, request: Range) {
         if !self.scheduler.sets_speeds {
             return;
         }
         if self.scheduler.starting {
-            self.speeds.clocks.ask_at_once(cpu, index);
+            self.speeds.clocks.ask_at_once(cpu, request);
         } else {
-            self.speeds.ask(cpu, index, &mut self.time);
+            self.speeds.ask(cpu, request, &mut self.time);
         }
     }
 }
@@ -237,6 +244,14 @@ impl Scheduler for Policy {
     fn set_up(world: &mut World<'_, Self>) {
         world.scheduler.handle.start(world, 0);
         world.scheduler.starting = false;
+    }
+    /// What high CPUs have is as shipped, all others are to save power (`energy_performance_preference` in machine/src/speed).
+    fn preference(world: &World<'_, Self>, domain: usize, shipped: EnergyPreference) -> EnergyPreference {
+        let high = world.scheduler.handle.members(Set::High);
+        match world.speeds.clocks.domains[domain].cpus.iter().any(|&cpu| high.has(cpu)) {
+            true => shipped,
+            false => EnergyPreference::BalancePower,
+        }
     }
     fn begin(world: &mut World<'_, Self>) {
         if world.scheduler.planner.is_some() {
@@ -484,7 +499,7 @@ impl Env for World<'_, Policy> {
         let speeds = &self.scheduler.reserved_khz;
         let khz = speeds[(raised as usize).min(speeds.len() - 1)];
         let index = self.speeds.clocks.of_cpu(cpu as usize).at_least(khz);
-        self.ask_speed(cpu as usize, index);
+        self.ask_speed(cpu as usize, Range::only(index));
     }
     fn arm_timer(&mut self, at_ns: u64) {
         self.time.set(at_ns, Alarm::Scheduler, 0);

@@ -108,15 +108,12 @@ impl<S: Scheduler> World<'_, S> {
     }
 
     /// The task waits for the clock, so its job is done: the response time is counted from the job's beginning. The next job begins at `at_ns`, which may
-    /// have passed already. A job done within `timer_ns` is as good as one done at its end.
+    /// have passed already. `timer_ns`: when the timer that starts it expires again; 0: no timer does.
     fn next_job(&mut self, id: u32, at_ns: u64, timer_ns: u64) {
         let task = &mut self.work.tasks[id as usize];
         task.clocked = true;
-        let response_ns = self.time.now_ns - task.job_began_ns;
-        self.stats.responses.add(response_ns);
-        self.stats.until_timer_ns += u128::from(timer_ns.saturating_sub(response_ns));
-        self.stats.timed += u64::from(timer_ns > 0);
-        self.stats.missed += u64::from(timer_ns > 0 && response_ns > timer_ns);
+        task.timer_ns = timer_ns;
+        self.stats.job_took(self.time.now_ns - task.job_began_ns, timer_ns);
         task.job_began_ns = at_ns;
     }
 
@@ -191,6 +188,7 @@ impl<S: Scheduler> World<'_, S> {
             woken_at_ns: None,
             created_at_ns: self.time.now_ns,
             job_began_ns: self.time.now_ns,
+            timer_ns: 0,
             clocked: matches!(owner, Owner::Start(start) if self.workload.starts[start as usize].arrivals.is_some()),
             timers: Vec::new(),
             in_loop: None,
@@ -407,7 +405,7 @@ impl<S: Scheduler> World<'_, S> {
         let task = &mut self.work.tasks[id as usize];
         task.state = State::Exited;
         if task.clocked {
-            self.stats.responses.add(self.time.now_ns - task.job_began_ns);
+            self.stats.job_took(self.time.now_ns - task.job_began_ns, task.timer_ns);
         }
         self.work.progressing -= 1;
         Next::Leave(Leaving::Exited)

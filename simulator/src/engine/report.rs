@@ -85,7 +85,7 @@ impl<S: Scheduler> World<'_, S> {
             .iter()
             .filter(|task| task.clocked && task.state != State::Exited);
         for task in clocked.filter(|task| task.job_began_ns < end_ns) {
-            self.stats.responses.add(end_ns - task.job_began_ns);
+            self.stats.job_took(end_ns - task.job_began_ns, task.timer_ns);
         }
     }
 
@@ -101,7 +101,7 @@ impl<S: Scheduler> World<'_, S> {
         self.wait_for_answers(end_ns);
         let s = &self.stats;
         let by_the_clock = self.cut_short;
-        let response_ns = s.responses.mean_with_ns(s.until_timer_ns);
+        let response_ns = s.mean_response_ns();
         Counters {
             mean_app_time_s: (!app_time_s.is_empty())
                 .then(|| app_time_s.values().sum::<f64>() / app_time_s.len() as f64),
@@ -127,7 +127,7 @@ impl<S: Scheduler> World<'_, S> {
             wakeup_latency_us: s.latencies.percentiles_us(),
             mean_response_s: response_ns.filter(|_| by_the_clock).map(|ns| ns / 1e9),
             missed_share: (by_the_clock && s.timed > 0).then(|| s.missed as f64 / s.timed as f64),
-            response_us: (by_the_clock && response_ns.is_some()).then(|| s.responses.percentiles_us()),
+            response_us: (by_the_clock && !s.responses.is_empty()).then(|| s.responses.percentiles_us()),
             run_share_by_speed: Residencies::shares(&residencies.busy_by_speed),
             frequency_residency: Residencies::shares(&residencies.by_speed),
             idle_state_residency: Residencies::shares(&residencies.by_state),

@@ -10,7 +10,7 @@ use super::time::OwnEvent;
 use super::world::World;
 use crate::workload::Workload;
 use crate::Decisions;
-use lop_machine::Machine;
+use lop_machine::{EnergyPreference, Machine};
 
 pub(crate) trait Scheduler: Sized {
     /// A task that runs alone for longer than its slice has another one, and so on; else it leaves as soon as a task waits.
@@ -20,6 +20,11 @@ pub(crate) trait Scheduler: Sized {
     fn set_up(_world: &mut World<'_, Self>) {}
     /// The run begins, at time 0.
     fn begin(_world: &mut World<'_, Self>) {}
+
+    /// The energy preference of a clock domain whose speed the processor chooses.
+    fn preference(_world: &World<'_, Self>, _domain: usize, shipped: EnergyPreference) -> EnergyPreference {
+        shipped
+    }
 
     /// A task was created and is not runnable yet.
     fn created(_world: &mut World<'_, Self>, _id: u32) {}

@@ -25,13 +25,12 @@ impl Spans {
         self.sum_ns += u128::from(ns);
         self.max_ns = self.max_ns.max(ns);
     }
-    /// The mean if all together were longer by this; `None`: nothing was added.
-    pub fn mean_with_ns(&self, more_ns: u128) -> Option<f64> {
-        (!self.of_length.is_empty()).then(|| (self.sum_ns + more_ns) as f64 / self.of_length.len() as f64)
+    pub fn is_empty(&self) -> bool {
+        self.of_length.is_empty()
     }
     /// All 0 if nothing was added.
     pub fn percentiles_us(&self) -> Percentiles {
-        if self.of_length.is_empty() {
+        if self.is_empty() {
             return Percentiles::default();
         }
         // A bucket's upper edge may lie above the largest value seen.
@@ -55,12 +54,12 @@ pub(super) struct Stats {
     pub woken_on_last_cpu: u64,
     /// From wakeup to start.
     pub latencies: Spans,
-    /// From the time at which the clock starts a job until the job is done, see `World::next_job`.
+    /// From the time at which the clock starts a job until the job is done, see `World::next_job`; without jobs that a timer starts.
     pub responses: Spans,
-    /// How much longer than these the jobs count, in all: one that a timer starts counts until the timer expires again, as nobody waits for it before.
-    pub until_timer_ns: u128,
-    /// Jobs that a timer started, and those of them that were not done when it expired again.
+    /// Jobs that a timer started, their responses in all, each until the timer expires again at least, as nobody waits for it before; and those of them that were
+    /// not done by then.
     pub timed: u64,
+    timed_ns: u128,
     pub missed: u64,
     /// Work done, and of that at the highest OPP.
     pub work: f64,
@@ -86,6 +85,20 @@ pub(super) struct Stats {
 }
 
 impl Stats {
+    /// A job was done so long after the clock started it. `timer_ns`: when the timer that did expires again; 0: no timer.
+    pub fn job_took(&mut self, response_ns: u64, timer_ns: u64) {
+        if timer_ns == 0 {
+            return self.responses.add(response_ns);
+        }
+        self.timed += 1;
+        self.timed_ns += u128::from(response_ns.max(timer_ns));
+        self.missed += u64::from(response_ns > timer_ns);
+    }
+    /// Of all jobs that the clock started; `None`: there were none.
+    pub fn mean_response_ns(&self) -> Option<f64> {
+        let jobs = self.responses.of_length.len() + self.timed;
+        (jobs > 0).then(|| (self.responses.sum_ns + self.timed_ns) as f64 / jobs as f64)
+    }
     pub fn new(nr_classes: usize, nr_apps: usize) -> Self {
         Self {
             tasks: 0,
@@ -95,8 +108,8 @@ impl Stats {
             woken_on_last_cpu: 0,
             latencies: Spans::new(),
             responses: Spans::new(),
-            until_timer_ns: 0,
             timed: 0,
+            timed_ns: 0,
             missed: 0,
             work: 0.0,
             work_at_top: 0.0,

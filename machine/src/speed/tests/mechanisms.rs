@@ -70,9 +70,9 @@ fn an_active_driver_is_told_a_preference_or_nothing_and_why() {
     }
 }
 
-/// High and low CPUs of both drivers: one write each, and both limits as they were.
+/// High and low CPUs of both drivers: one write each, and both limits as they were; a home of paced work gets an upper limit.
 #[test]
-fn a_preference_leaves_the_limits_as_they_are() {
+fn a_preference_leaves_the_limits_of_high_and_low_cpus_as_they_are() {
     for driver in ["intel_pstate", "amd-pstate-epp"] {
         let fake = Fake::new(&[active(0, "0", driver, "powersave")], "0");
         let before = fake.snapshot();
@@ -82,15 +82,14 @@ fn a_preference_leaves_the_limits_as_they_are() {
             "{:?}",
             speeds.describe()
         );
-        for (wish, word) in [
-            (Wish::Low, "power"),
-            (Wish::High, "performance"),
-            (Wish::Share(700), "power"),
-        ] {
+        let preference = |word: &str| (policy_file(0, "energy_performance_preference"), word.to_string());
+        for (wish, word) in [(Wish::Low, "power"), (Wish::High, "performance")] {
             speeds.apply(0, wish).unwrap();
-            let preference = policy_file(0, "energy_performance_preference");
-            assert_eq!(fake.writes(), [(preference, word.to_string())], "{driver}");
+            assert_eq!(fake.writes(), [preference(word)], "{driver}");
         }
+        speeds.apply(0, Wish::Share(700)).unwrap();
+        let limit = (policy_file(0, "scaling_max_freq"), "3220000".to_string());
+        assert_eq!(fake.writes(), [limit, preference("power")], "{driver}");
         assert!(speeds.restore().is_empty());
         assert_eq!(fake.snapshot(), before, "{driver}");
     }

@@ -12,6 +12,8 @@
 //! Work that would keep a core busy for a share w of the time at f_max settles at f = f_max * sqrt((1 + headroom) * w): there the busy share is
 //! w * f_max / f, and target = f. Between the frequencies of a machine file it alternates.
 //!
+//! Beside a policy the preference is that of the domain's set (`engine/policy.rs`), and the speed stays within what its CPUs request.
+//!
 //! A window lasts from `hwp_window_ms`, drawn uniformly for each (assumed). An idle domain at its lowest frequency has none.
 
 use super::Speeds;
@@ -20,7 +22,7 @@ use crate::engine::time::{Kind, Time};
 use crate::engine::world::World;
 use crate::random::Stream;
 use crate::Governor;
-use lop_machine::Machine;
+use lop_machine::{EnergyPreference, Machine};
 
 /// Windows of all clock domains.
 #[derive(Debug)]
@@ -61,9 +63,10 @@ fn target_khz(headroom: f64, busy: f64, last_khz: f64, top_khz: f64) -> f64 {
 }
 
 impl Speeds<'_> {
-    fn headroom(&self) -> Option<f64> {
+    /// `None`: another governor.
+    fn preference(&self) -> Option<EnergyPreference> {
         match self.governor {
-            Some(Governor::Hwp(preference)) => Some(preference.headroom()),
+            Some(Governor::Hwp(preference)) => Some(preference),
             _ => None,
         }
     }
@@ -72,7 +75,7 @@ impl Speeds<'_> {
 impl<S: Scheduler> World<'_, S> {
     /// A task starts on a CPU: the window of its clock domain begins, unless it has one.
     pub(super) fn begin_window(&mut self, cpu: usize) {
-        if self.speeds.headroom().is_none() {
+        if self.speeds.preference().is_none() {
             return;
         }
         let domain = self.speeds.clocks.domain_index(cpu);
@@ -82,17 +85,18 @@ impl<S: Scheduler> World<'_, S> {
     }
 
     pub(in crate::engine) fn window_ends(&mut self, domain: usize) {
-        let (Some(headroom), Some(began_ns)) = (self.speeds.headroom(), self.speeds.windows.began_ns[domain].take())
+        let (Some(shipped), Some(began_ns)) = (self.speeds.preference(), self.speeds.windows.began_ns[domain].take())
         else {
             return;
         };
+        let headroom = S::preference(self, domain, shipped).headroom();
         let busy = self.sample_cpus(domain) as f64 / (self.time.now_ns - began_ns) as f64;
         let about = &self.speeds.clocks.domains[domain];
         let last_khz = &mut self.speeds.windows.target_khz[domain];
         *last_khz = target_khz(headroom, busy, *last_khz, about.khz[about.top()] as f64);
         let wanted = about.at_least(last_khz.ceil() as u64);
         let rests = wanted == 0 && about.cpus.iter().all(|&cpu| !self.cores.is_busy(cpu));
-        if self.speeds.clocks.want(domain, wanted).is_some() {
+        if self.speeds.clocks.choose(domain, wanted).is_some() {
             self.speeds.begin_transition(domain, &mut self.time);
         }
         if !rests {
