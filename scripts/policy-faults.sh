@@ -5,7 +5,7 @@
 #   policy-faults.sh --all            all of them
 #   policy-faults.sh NAME...          these
 #   policy-faults.sh --list           prints all: name, file, line, the text there, the faulty text
-#   policy-faults.sh --check          the gate: the derivation misses no named constant, altered headers compile, each judged fault exists
+#   policy-faults.sh --check          the gate: the derivation misses no named constant and no formula, altered headers compile, each judged fault exists
 # One build in target/faults has all faults, and the variable LOP_FAULT selects one. Each runs `cargo test -p lop-policy --test policy` until a test fails.
 # Fails if none does, unless policy-faults.tsv says why no test can; and if a test finds a fault that is listed there.
 set -euo pipefail
@@ -70,6 +70,7 @@ check() {
   cp -r policy "$trial"
   (cd "$trial" && with_faults "$list" && compiles) || { echo 'policy-faults.sh: the headers with all faults do not compile'; code=1; }
   rm -rf "$trial"
+  derived >/dev/null || code=1
   while read -r constant; do
     grep -qE "^$constant(-half)?	" "$list" || { echo "policy-faults.sh: $constant has no fault"; code=1; }
   done < <(sed -nE 's/^[ \t]*#[ \t]*define[ \t]+(LOP_[A-Z0-9_]+)[ \t]+[^ \t].*/\1/p' "${headers[@]}")
@@ -90,13 +91,16 @@ build() {
   cd policy
 }
 
-# found NUMBER: prints what finds the fault; nothing if all tests pass.
+# found NUMBER: prints what finds the fault; nothing if all tests pass. A fault that lets the tests run for more than $limit seconds is found by the
+# timeout only if they need less than a quarter of that without a fault ($alone): then the fault takes the time, not the machine.
+limit=60 alone=0
 found() {
   local line
-  line=$(LOP_FAULT=$1 timeout 60 "$tests" 2>/dev/null | grep -m 1 -E '^test .* FAILED$|^test result: ok') || true
+  line=$({ LOP_FAULT=$1 timeout $limit "$tests" 2>/dev/null || echo "exit $?"; } | grep -m 1 -E '^test .* FAILED$|^test result: ok|^exit ') || true
   case $line in
     'test result: ok'*) ;;
-    '') echo 'the process is aborted, or hangs' ;;
+    'exit 124') if ((4 * alone < limit)); then echo "TIMEOUT of $limit s, found: without a fault it is $alone s"; else echo '**TIMEOUT**'; fi ;;
+    'exit '*) echo "the end of the process (${line#exit })" ;;
     *) sed -E 's/^test (.*) \.\.\. FAILED$/\1/' <<<"$line" ;;
   esac
 }
@@ -119,9 +123,10 @@ named() {
 
 # try NUMBER...: tries each fault, and fails if one is neither found nor judged.
 try() {
-  local number name text by begin wrong=0 count=$# begin_all=$SECONDS
+  local number name text by begin wrong=0 timeouts=0 count=$# begin_all=$SECONDS
   by=$(found 0)
   [ -z "$by" ] || { echo "policy-faults.sh: without a fault: $by"; return 1; }
+  alone=$((SECONDS - begin_all))
   for number in "$@"; do
     IFS=$'\t' read -r name _ _ _ text < <(sed -n "${number}p" "$work/list")
     begin=$SECONDS
@@ -130,10 +135,13 @@ try() {
       if [ -z "$by" ]; then by=judged; else by="**JUDGED, BUT FOUND** by $by" wrong=$((wrong + 1)); fi
     elif [ -z "$by" ]; then
       by="**NOT FOUND**: $text" wrong=$((wrong + 1))
+    elif [ "$by" = '**TIMEOUT**' ]; then
+      by="$by of $limit s, which tells nothing: without a fault it is $alone s" wrong=$((wrong + 1))
     fi
+    [[ $by != *TIMEOUT* ]] || timeouts=$((timeouts + 1))
     echo "$name: $by ($((SECONDS - begin)) s)"
   done
-  echo "$count faults, $wrong not as they should be, $((SECONDS - begin_all)) s"
+  echo "$count faults, $wrong not as they should be, $timeouts timeouts, $((SECONDS - begin_all)) s; $alone s without a fault"
   [ $wrong = 0 ]
 }
 

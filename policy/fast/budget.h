@@ -5,9 +5,9 @@
  * Of two users, the one that has had less of the fast cores by weight goes first.
  * Any thread can hint that it is awaited (phase.h), so the hint counts only among threads of one user. A task on a fast
  * core (any kind but the slowest) pays for the time in which another task is kept from that core:
- *     had(user) += ran * 1024 / weight
+ *     had(user) += ran * 1024 / weight, lop_pay_for_core()
  * A user earns nothing by sleeping, and a new user gets no credit:
- *     had(user) >= the least that any user that wants a fast core has had
+ *     had(user) >= the least that any user that wants a fast core has had, lop_least_had_ns()
  * A user is known by its number, since sessions and cgroups cost nothing to make. All threads of a user share one
  * account; the weight of each sets the price of its time.
  * Worked example: one fast core; a thread of user 1 computes, and a thread of user 2 hints that it is awaited, both at

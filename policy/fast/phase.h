@@ -3,8 +3,8 @@
 #include "turn.h"
 /*
  * The only active thread of an application runs on a fast core, since the whole application waits for it.
- * That is a sequential phase, r = 1:
- *     r = active threads of the application; a thread that hints that it spins is not active (demand.h)
+ * That is a sequential phase; a thread that hints that it spins is not active (demand.h):
+ *     active threads of the application = 1, lop_is_sequential()
  * Tested in: phase. Studied in: sequential-phases, one-and-many, critical-sections, parsec-classes, hybrid-laptop, everything.
  */
 

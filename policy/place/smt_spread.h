@@ -4,8 +4,7 @@
 /*
  * Of two tasks that share a core, one moves to a whole core that falls idle (our choice).
  * Two tasks on SMT siblings do little more than one alone. A task that came to a sibling while all cores were busy
- * would stay there when a core falls idle. With the gain of SMT g:
- *     rate of each:  (1 + g) / 2  before,  1  after
+ * would stay there when a core falls idle. With the gain of SMT g each has a rate of (1 + g) / 2 before, and of 1 after.
  * Worked example: with a gain of 15 %, each of the two has 0.575 of a core. Two tasks of 100 ms take 174 ms on one
  * core, and 100 ms on two.
  * Tested in: smt_spread. Studied in: hybrid-laptop.

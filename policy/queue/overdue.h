@@ -4,7 +4,7 @@
 /*
  * A task that has waited for 10 s runs next, whatever its weight.
  * A task of low weight waits long, and beside many others for ever.
- *     now - queued_at >= 10 s; where an adapter knows ages by halves, 5 to 10 s
+ *     now - queued_at >= 10 s; where an adapter knows ages by halves, 5 to 10 s; lop_take_overdue()
  * Worked example: SCHED_IDLE beside a task of nice -20 on one CPU has 3 parts of 88,821, a slice of 6 ms in 178 s; it
  * gets one in 10 s.
  * Tested in: overdue, list. Studied in: none.

@@ -3,7 +3,7 @@
 #include "reserved.h"
 /*
  * The power cap bounds the number of high cores, whatever the demand.
- *     |H| = min(demand + spare, cap, cores that can be high)
+ *     |H| = min(demand + spare, cap, cores that can be high), lop_target()
  * The adapter knows what a core draws and turns watts into a number of cores; 0 is no cap. A task that finds no idle
  * member waits for one, as on a machine of that size. The set exceeds the cap only where tasks that may run nowhere
  * else have their CPUs promoted; then every other member leaves.

@@ -121,7 +121,7 @@ lop_rule u32 lop_in_case(const struct lop_sched *s, u32 most)
  * The size that a set should have:
  *     size(high)  = declared + over + taken + left                   if every active application declared its parallelism
  *                 = active + strays + in case + taken + left         otherwise
- *     in case     = min(spare + room, cores - active - strays - homes)
+ *     in case     = min(spare + room, cores - active - strays - homes), lop_in_case()
  *     size(green) = active, or where tasks are paced the number of homes (pace.h), and of cores for background tasks
  * The high set is limited to the online CPUs of domains that are on, without the reserved one, and to the power cap
  * (cap.h); the green set to those of them that are not high.

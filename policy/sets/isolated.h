@@ -4,7 +4,7 @@
 #include "state.h"
 /*
  * Isolated CPUs run only tasks that are bound to them; no other work is placed or balanced there.
- *     open = online without isolated
+ *     open = online without isolated, lop_open()
  * Sizes of sets, rank rules and the reserved core count open CPUs only. An isolated CPU is high while an active task is
  * bound to it, in addition to the demand of other tasks, and serves its own queue only.
  * Worked example: of 8 CPUs 4 to 7 are isolated. Four tasks bound to these and one other task are active, with one

@@ -30,7 +30,7 @@ pub use ffi::{
 };
 pub use names::PolicyName;
 pub use plan::{
-    gains_more, has_basis, is_planned, keep_active, speedup_of_mpmi, Domain, Intensity, Listed, Planned, Planner,
+    gains_more, has_basis, is_planned, keep_active, root, speedup_of_mpmi, Domain, Intensity, Listed, Planned, Planner,
     Specialist, Thread,
 };
 pub use task::{born, clamp_speedup, declare_length, displaces, median_length, weight_of_nice, weight_of_share, Task};

@@ -198,6 +198,12 @@ pub fn speedup_of_mpmi(mpmi: u32, ratio_permille: u32) -> u32 {
     unsafe { ffi::lop_speedup_of_mpmi(mpmi, ratio_permille) }
 }
 
+/// Floor of the square root of a number below 2^62.
+#[must_use]
+pub fn root(of: u64) -> u64 {
+    unsafe { ffi::lop_root(of) }
+}
+
 /// Whether one gain from speed, x 1000, exceeds another by more than the noise of its measurement.
 #[must_use]
 pub fn gains_more(a_permille: u32, b_permille: u32) -> bool {

@@ -4,7 +4,7 @@
 use crate::bench::{config, flat, point, Bench, HOLD, MS, S};
 use crate::pace::{clock_wakes, cycle, points, rate_permille, two_kinds};
 use lop_policy::{
-    declare_length, hint_flags, rules, weight_of_nice, weight_of_share, Config, Set, Sizing, Task, FULL_SPEED,
+    declare_length, hint_flags, rules, weight_of_nice, weight_of_share, Config, CpuPlace, Set, Sizing, Task, FULL_SPEED,
 };
 
 /// CPUs 0 and 1 are fast, 2 and 3 slow. Cheapest first: slow at its low speed, slow at its high one, fast at half speed.
@@ -366,4 +366,20 @@ fn a_green_core_leaves_ordinary_work_to_the_high_one() {
         bench.run_and_preempt(green, MS);
         assert_eq!(bench.running[green], Some(light));
     }
+}
+
+/// Of cores of one kind an ordinary task gets one that is not green, though the green one has been out of the high set as long.
+#[test]
+fn a_high_core_is_no_green_one_while_there_is_another() {
+    let config = Config { spare: 0, ..config() };
+    let mut bench = Bench::new(4, config.with_ladder(&points()[..2]), |cpu| CpuPlace {
+        permille: 1000,
+        ..flat(cpu)
+    });
+    let background = nobody_waits(&mut bench);
+    bench.wake(background);
+    let green = bench.green();
+    let ordinary = bench.task();
+    bench.wake(ordinary);
+    assert_eq!((bench.green(), bench.high().len()), (green, 1));
 }

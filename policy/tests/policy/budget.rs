@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Users share the fast cores by weight, whatever their threads hint.
 
-use crate::bench::{Bench, MS};
+use crate::bench::{Bench, MS, US};
 use crate::phase::asymmetric;
 use lop_policy::{hint_flags, rules, weight_of_nice, Group, WEIGHT_DEFAULT};
 
@@ -267,5 +267,46 @@ fn every_1024th_user_shares_an_account() {
         thread_of(&mut bench, HONEST + apart, WEIGHT_DEFAULT, hint_flags::SEQUENTIAL);
         let found_ms = fast_ms(&mut bench, 4, HONEST + apart, &mut nothing);
         assert_share(&found_ms, share_ms, &format!("{apart} apart"));
+    }
+}
+
+/// Two users have shared the fast core for 4 s, so each has had 2 s of it. A third one that comes now has had as much, and gets a third of the next second, give or
+/// take two turns. So it does beside a user that had none, as its thread may not run there, spins, never runs for longer than 0.1 ms, or has ended.
+#[test]
+fn a_new_user_gets_no_credit() {
+    const BYSTANDER: u32 = 1002;
+    const NEW: u32 = 1003;
+    type Change = fn(&mut Bench, usize);
+    let wakes_again: Change = |bench, id| {
+        bench.block(id);
+        bench.wake(id);
+    };
+    let bystanders: [(&str, bool, Change, Change); 4] = [
+        ("restricted", true, |_, _| {}, |_, _| {}),
+        ("spins", false, |bench, id| bench.spin(id, true), |_, _| {}),
+        ("soon done", false, |_, _| {}, wakes_again),
+        ("has ended", false, |bench, id| bench.end(id), |_, _| {}),
+    ];
+    for (name, restricted, begins, goes_on) in bystanders {
+        let mut bench = bench(5);
+        for user in [HONEST, ATTACKER] {
+            thread_of(&mut bench, user, WEIGHT_DEFAULT, 0);
+        }
+        let id = if restricted { bench.pinned([4]) } else { bench.task() };
+        (bench.tasks[id].user, bench.tasks[id].user_weight) = (BYSTANDER, WEIGHT_DEFAULT);
+        bench.wake(id);
+        begins(&mut bench, id);
+        let pass = |bench: &mut Bench| {
+            bench.pass(100 * US);
+            goes_on(bench, id);
+        };
+        (0..40_000).for_each(|_| pass(&mut bench));
+        thread_of(&mut bench, NEW, WEIGHT_DEFAULT, hint_flags::SEQUENTIAL);
+        let has = (0..10_000).filter(|_| {
+            pass(&mut bench);
+            has_fast_core(&bench, NEW)
+        });
+        let found_ms = has.count() as u64 / 10;
+        assert!(found_ms <= 333 + 2 * TURN_MS, "{name}: {found_ms} ms");
     }
 }

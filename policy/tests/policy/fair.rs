@@ -30,6 +30,7 @@ fn weights_are_those_of_the_kernels_fair_class() {
         (17, 23),
         (18, 18),
         (19, 15),
+        (40, 15),
     ] {
         assert_eq!(weight_of_nice(nice), weight, "nice {nice}");
     }

@@ -2,7 +2,7 @@
 //! Gather: as few memory domains as pays, intensive threads kept apart.
 
 use crate::bench::S;
-use lop_policy::{Domain, MemoryClass, Planner, Power, Thread, NONE};
+use lop_policy::{root, Domain, MemoryClass, Planner, Power, Thread, NONE};
 
 const NOW: u64 = 100 * S;
 
@@ -402,5 +402,32 @@ fn beyond_sixteen_domains_are_tried_in_steps_of_a_sixteenth() {
         let mut threads = vec![Thread::new(2_500, NONE); count];
         Planner::default().gather(&mut threads, &nodes, power, NOW);
         assert_eq!(used(&threads).len(), expected, "{count} threads");
+    }
+}
+
+/// Four threads of 0.9 MPKI have to stay in the first domain, one of 1.1, an intensive one, in the second. A thread of 0.9 that is new goes to the first,
+/// as that has no intensive one, though its sum is 3.6.
+#[test]
+fn threads_of_moderate_intensity_are_no_intensive_ones() {
+    let mut threads: Vec<Thread> = [(900, 0), (900, 0), (900, 0), (900, 0), (1_100, 1), (900, NONE)]
+        .map(|(mpmi, domain)| Thread::new(mpmi, domain))
+        .into();
+    threads[..5].iter_mut().for_each(|thread| thread.fixed = true);
+    Planner::default().gather(&mut threads, &[Domain::new(8, 0); 2], POWER, NOW);
+    assert_eq!(threads[5].wanted_domain, 0);
+}
+
+#[test]
+fn a_root_is_the_largest_number_whose_square_is_no_more() {
+    for (of, expected) in [
+        (0, 0),
+        (1, 1),
+        (3, 1),
+        (4, 2),
+        (8, 2),
+        (9, 3),
+        ((1 << 62) - 1, (1 << 31) - 1),
+    ] {
+        assert_eq!(root(of), expected, "{of}");
     }
 }

@@ -185,3 +185,31 @@ fn a_loss_of_weight_is_taken_from_the_mean_down_to_what_is_active() {
         );
     }
 }
+
+/// The mean moves in steps of 1024 ns, by a 2^14th of what is missing each: 64 of 1024^2 for 1024 that became active beside 1024. What is left of a step counts
+/// to the next change, but not what was left when nothing was active.
+#[test]
+fn the_mean_moves_in_steps() {
+    const ONE: u64 = 1024 * 1024;
+    let after = |first_ns, second_ns| {
+        let (mut bench, tasks, _) = beside_one(2);
+        bench.wake(tasks[0]);
+        bench.pass(first_ns);
+        bench.wake(tasks[1]);
+        bench.pass(second_ns);
+        bench.block(tasks[1]);
+        bench.groups[0].mean_1024 - ONE
+    };
+    assert_eq!(after(1024, 1024), 64, "one step");
+    assert_eq!(after(512, 512), 64, "one step since the first woke");
+    assert_eq!(after(512, 511), 0, "none yet");
+    let (mut bench, tasks, _) = beside_one(2);
+    bench.wake(tasks[0]);
+    bench.pass(2048);
+    bench.block(tasks[0]);
+    bench.pass(1000);
+    bench.wake_all(&tasks);
+    bench.pass(1100);
+    bench.block(tasks[1]);
+    assert_eq!(bench.groups[0].mean_1024 - ONE, 64, "one step of 1100 ns, none of 1000");
+}

@@ -51,6 +51,16 @@ fn a_hot_core_swaps_at_once_but_at_most_once_a_minute() {
     assert_eq!(rotate(&mut bench), 1);
     bench.pass(1);
     assert_eq!(rotate(&mut bench), 2);
+    let now_high = bench.high()[0] as u32;
+    for (cpu, swaps) in [(now_high, 3), (0, 4)] {
+        bench
+            .world
+            .temperature_mc
+            .insert(0, if cpu == 0 { 85_000 } else { 20_000 });
+        bench.world.temperature_mc.insert(cpu, 85_000);
+        bench.pass(MINUTE);
+        assert_eq!(rotate(&mut bench), swaps, "core {cpu} is hot");
+    }
 }
 
 /// Both sockets have a hot, idle high core: one swap on each, in one call.

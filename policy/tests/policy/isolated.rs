@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Isolated CPUs run only tasks that are bound to them.
 
-use crate::bench::{config, domains_of_two, flat, siblings, Asked, Bench, HOLD, MS};
+use crate::bench::{config, domains_of_two, flat, siblings, Asked, Bench, HOLD, MS, S};
 use crate::phase::MIGRATION;
 use lop_policy::{rules, weight_of_nice, Config, CpuPlace, Reserve, Set, Sizing, WEIGHT_DEFAULT};
 
@@ -124,16 +124,17 @@ fn it_serves_its_own_queue_alone() {
     }
 }
 
-/// A task bound to CPU 0 has claimed it but is late: until it starts, CPU 0 is an idle member. The task that last ran
-/// there goes elsewhere.
+/// A task bound to CPU 0 has claimed it but is late: until it starts, CPU 0 is an idle member, and a second later it is looked at again. The task
+/// that last ran there goes elsewhere.
 #[test]
 fn an_idle_member_of_them_is_for_nobody_else() {
     let mut bench = bench(config());
     let (bound, other) = (bench.pinned([0]), bench.task());
     bench.wake(bound);
-    bench.pass(MS);
+    bench.pass(2 * S);
     let now_ns = bench.now();
     bench.policy.cpu_idle(&mut bench.world, 0, true, now_ns);
+    assert_eq!(bench.world.timer_at_ns, Some(now_ns + S));
     bench.last_cpu[other] = 0;
     assert_eq!(bench.wake(other), (4, true));
 }

@@ -2,7 +2,7 @@
 //! Work that a clock paces: how it is found, where it runs, and when it goes back.
 
 use crate::bench::{config, domains_of_two, flat, point, Asked, Bench, HOLD, MS, S, US};
-use lop_policy::{hint_flags, rules, Config, CpuPlace, Domains, Point, Set};
+use lop_policy::{hint_flags, rules, Config, CpuPlace, Domains, Point, Reserve, Set};
 
 /// Two kinds. The fast one: 1000 permille for 16 W, 500 for 5 W. The slow one: 400 for 2 W, 200 for 0.8 W. Asleep they draw
 /// nothing. By energy per work: 0.8/0.2 = 4, 2/0.4 = 5, 5/0.5 = 10, 16.
@@ -94,6 +94,53 @@ fn the_ladder_is_in_the_order_of_cost() {
         "31 rungs at most"
     );
     assert_eq!(rates(&[]), []);
+    let config = config().with_ladder(&points());
+    let last = config.rung[config.nr_rungs as usize];
+    assert_eq!(
+        (last.speed_permille, last.rate_permille),
+        (1000, 1000),
+        "behind the rungs is full speed"
+    );
+}
+
+/// 3 of 10 ms are 300 permille where no speed is known, and count as 300 on the fastest core; on a reserved core of the slow kind, which is no home, 2 ms are
+/// 0.8 ms of the fastest.
+#[test]
+fn work_counts_by_the_rate_of_its_core() {
+    let unknown = Config { spare: 0, ..config() };
+    let mut bench = Bench::new(2, unknown.with_ladder(&points()[..2]), flat);
+    let id = bench.task();
+    for _ in 0..3 {
+        clock_wakes(&mut bench, id);
+        bench.pass(3 * MS);
+        bench.run_and_block(bench.cpu_of(id).expect("it runs"), 3 * MS);
+        bench.pass(7 * MS);
+    }
+    assert_eq!(bench.tasks[id].pace.need_permille, 300);
+    let reserving = Config {
+        reserve: Reserve::Asked,
+        ..unknown
+    };
+    let mut bench = Bench::new(4, reserving.with_ladder(&points()), two_kinds);
+    let system = bench.task();
+    bench.tasks[system].system = true;
+    bench.wake(system);
+    assert_eq!(bench.cpu_of(system), Some(2));
+    bench.pass(2 * MS);
+    bench.run_and_block(2, 2 * MS);
+    assert_eq!(bench.tasks[system].pace.work_ns, 800 * US);
+}
+
+/// Its home ends while the task runs there: until it is woken anew it counts for the high set.
+#[test]
+fn who_has_lost_its_home_counts_for_the_high_set() {
+    let mut bench = paced();
+    let id = bench.task();
+    cycles(&mut bench, id, 12, MS, 10 * MS);
+    clock_wakes(&mut bench, id);
+    assert!(bench.cpu_of(id).is_some() && bench.cpu_of(id) == home(&bench, id));
+    bench.all_leave_home();
+    assert_eq!((bench.policy.active(Set::High), bench.target()), (0, 1));
 }
 
 /// Eight intervals are alike after nine wakeups, at 1.2 of 10 ms: 120 of the 160 permille that a slow core at its low speed

@@ -199,6 +199,26 @@ fn the_speed_of_a_domain_is_the_mean_of_its_cores() {
     assert_ne!(wanted[0], wanted[1]);
 }
 
+/// A kind whose speed is not known counts as the fastest, so spread moves a thread to a domain of the kind that is.
+#[test]
+fn a_core_of_unknown_speed_counts_as_one_of_the_fastest_kind() {
+    let spreads = Config {
+        domains: Domains::Spread,
+        ..config()
+    };
+    for unknown in [0, 1] {
+        let bench = Bench::new(4, spreads, |cpu| CpuPlace {
+            memory_domain: (cpu / 2) as u16,
+            tier: (cpu / 2) as u16,
+            permille: if cpu / 2 == unknown { 0 } else { 1000 },
+            ..flat(cpu)
+        });
+        let mut threads = [0, 1].map(|cpu| thread(cpu, 100, MemoryClass::Intensive));
+        let wanted = plan(&bench, &mut threads);
+        assert_ne!(wanted[0], wanted[1], "kind {unknown}");
+    }
+}
+
 /// On cores of 1000 and 500 permille a thread of very low intensity gains 1.996. What an adapter knows by other means counts only while intensity is
 /// unknown; a thread of which nothing is known stays.
 #[test]

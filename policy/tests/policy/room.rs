@@ -216,3 +216,24 @@ fn a_set_is_tight_beyond_its_share() {
     });
     assert_eq!(room, [0, 0, 1], "after two, five and eight changes");
 }
+
+/// At 19 us per migration, 0.5 % of 10 ms is less than three of them. Every 5 ms a wakeup changes its core: the third comes as T_hold is over, and counts
+/// as the first of the next.
+#[test]
+fn changes_count_within_a_hold_time() {
+    for (every_ns, size) in [(HOLD / 2 - US, 3), (HOLD / 2, 2)] {
+        let (mut bench, ids) = three_on_two_cores(5);
+        take_turns(&mut bench, &ids, 8, every_ns);
+        assert_eq!(bench.size(), size, "every {every_ns} ns");
+    }
+}
+
+/// Three tasks take turns on a machine of two CPUs: both are high, and no room is made that does not exist.
+#[test]
+fn a_machine_that_is_high_has_no_more_room() {
+    let mut bench = Bench::new(2, roomy(10), flat);
+    let ids = bench.tasks(3);
+    bench.wake_all(&ids[1..]);
+    take_turns(&mut bench, &ids, 12, 100 * US);
+    assert_eq!((bench.size(), bench.policy.room.members), (2, 0));
+}

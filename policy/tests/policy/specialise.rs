@@ -73,10 +73,16 @@ fn who_may_not_is_not_changed() {
         |thread| thread.moved_ns = NOW - 2 * S + 1,
     ];
     for (number, change) in changes.iter().enumerate() {
-        let mut threads = cast(&[(110, 0), (200, 1)]);
-        change(&mut threads[1]);
-        assert_eq!(Planner::default().specialise(&mut threads, NOW), 0, "change {number}");
+        for changed in [0, 1] {
+            let mut threads = cast(&[(110, 0), (200, 1)]);
+            change(&mut threads[changed]);
+            let moves = Planner::default().specialise(&mut threads, NOW);
+            assert_eq!(moves, 0, "change {number} of thread {changed}");
+        }
     }
+    let mut threads = cast(&[(110, 0), (200, 1)]);
+    threads[0].moved_ns = NOW - 2 * S;
+    assert_eq!(Planner::default().specialise(&mut threads, NOW), 2, "two seconds later");
 }
 
 /// All exchanges that are worth it are made in one plan, those with the fastest kind first.

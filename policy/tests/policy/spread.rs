@@ -308,3 +308,43 @@ fn more_than_half_a_core_too_many_is_a_reason_to_leave() {
         assert_eq!(moves, expected, "{demand_permille}");
     }
 }
+
+/// Nine threads on domains of four cores and of two, whose shares are six and three: the second has its share, so that the new thread goes to the first,
+/// which has more threads.
+#[test]
+fn with_more_threads_than_cores_a_domain_gets_its_share_by_cores() {
+    let mut all = threads(&[
+        (0, 0),
+        (0, 0),
+        (0, 0),
+        (0, 0),
+        (0, 0),
+        (0, 1),
+        (0, 1),
+        (0, 1),
+        (0, NONE),
+    ]);
+    Planner::default().spread(&mut all, &[Domain::new(4, 0), Domain::new(2, 0)], NOW);
+    assert_eq!(all[8].wanted_domain, 0);
+}
+
+/// 40 of 40, 20 and 12 MPKI leaves: 72 becomes 40. Of the other two one goes to the third domain: 32 becomes 20, and of the 12 that are gained 0.21 *
+/// sqrt(20^2 + 12^2) = 4.9 may be chance. With the 40 that has left it would be 9.7, and with 40 counted twice 12.9.
+#[test]
+fn what_has_left_makes_no_chance() {
+    let mut all = threads(&[(40_000, 0), (20_000, 0), (12_000, 0)]);
+    assert_eq!(Planner::default().spread(&mut all, &domains(3), NOW), 2);
+    let mut found = sums(&all, 3);
+    found.sort_unstable();
+    assert_eq!(found, [12_000, 20_000, 40_000]);
+}
+
+/// The one core of the first domain has a thread of 0.1 MPKI, three of the four of the second have one of 1 each. A new thread of 10 is given the fourth, and then
+/// exchanged with the 0.1: 13 becomes 10. It may not leave where it is, and is nowhere yet.
+#[test]
+fn a_new_thread_of_limited_affinity_has_nowhere_to_stay() {
+    let mut all = threads(&[(100, 0), (1_000, 1), (1_000, 1), (1_000, 1), (10_000, NONE)]);
+    all[4].fixed = true;
+    Planner::default().spread(&mut all, &[Domain::new(1, 0), Domain::new(4, 0)], NOW);
+    assert_eq!(wanted(&all), [1, 1, 1, 1, 0]);
+}
