@@ -69,6 +69,9 @@ fn name_of<T: PartialEq>(all: &[(&'static str, T)], value: T) -> &'static str {
         .map_or("", |(name, _)| name)
 }
 
+/// What intel_pstate adds where the processor does not choose by itself (get_target_pstate in intel_pstate.c).
+const HWP_HEADROOM: f64 = 0.25;
+
 impl EnergyPreference {
     const ALL: [(&'static str, Self); 2] = [
         ("balance_performance", Self::BalancePerformance),
@@ -79,11 +82,10 @@ impl EnergyPreference {
         name_of(&Self::ALL, self)
     }
 
-    /// What the processor adds to the speed that the busy share asks for, as a share of it. A quarter is what intel_pstate adds where the processor does not
-    /// choose by itself (get_target_pstate in intel_pstate.c); none for `balance_power` is assumed.
+    /// What the processor adds to the speed that the busy share asks for, as a share of it. None for `balance_power` is assumed.
     pub fn headroom(self) -> f64 {
         match self {
-            Self::BalancePerformance => 0.25,
+            Self::BalancePerformance => HWP_HEADROOM,
             Self::BalancePower => 0.0,
         }
     }

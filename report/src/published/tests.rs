@@ -511,14 +511,28 @@ fn the_file_of_the_project_is_read() {
     }
 }
 
-/// Every number of data/ has an origin, but for published.toml, which holds what sources have, and tables that name their own source; and every origin
-/// is of a number.
+/// Every number of data/ has an origin, but for published.toml, which holds what sources have, and tables that name their own source; so has each
+/// constant of the simulator and of machines that is assumed. And every origin is of a number.
 #[test]
 fn every_number_has_an_origin() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../data");
     let origins: origin::File = toml::from_str(ORIGINS).unwrap();
     let (mut missing, mut used) = (Vec::new(), BTreeSet::new());
-    for path in toml_files(&data) {
+    let mut look_for = |file: &str, number: &str, needs_origin: bool| {
+        let mut has_origin = false;
+        for (index, origin) in origins.origin.iter().enumerate() {
+            for of_file in origin.files.iter().filter(|name| is_like(name, file)) {
+                for of_key in origin.keys.iter().filter(|name| is_like(name, number)) {
+                    has_origin = true;
+                    used.extend([(index, of_file), (index, of_key)]);
+                }
+            }
+        }
+        if needs_origin && !has_origin {
+            missing.push(format!("{file}: {number}"));
+        }
+    };
+    for path in files_of(&data, "toml") {
         let file = path.strip_prefix(&data).unwrap().to_str().unwrap();
         if [FILE, ORIGINS_FILE].contains(&file) {
             continue;
@@ -527,18 +541,16 @@ fn every_number_has_an_origin() {
         let mut numbers = Vec::new();
         push_numbers(&content.into(), String::new(), &mut numbers);
         for number in numbers {
-            let mut has_origin = false;
-            for (index, origin) in origins.origin.iter().enumerate() {
-                for of_file in origin.files.iter().filter(|name| is_like(name, file)) {
-                    for of_key in origin.keys.iter().filter(|name| is_like(name, &number)) {
-                        has_origin = true;
-                        used.extend([(index, of_file), (index, of_key)]);
-                    }
-                }
-            }
-            if !has_origin {
-                missing.push(format!("{file}: {number}"));
-            }
+            look_for(file, &number, true);
+        }
+    }
+    for path in ["../machine/src", "../simulator/src"]
+        .map(|room| files_of(&data.join(room), "rs"))
+        .concat()
+    {
+        let file = path.strip_prefix(&data).unwrap().to_str().unwrap();
+        for (constant, is_assumed) in constants(&fs::read_to_string(&path).unwrap()) {
+            look_for(file, &constant, is_assumed);
         }
     }
     assert!(missing.is_empty(), "no origin: {missing:#?}");
@@ -553,14 +565,38 @@ fn every_number_has_an_origin() {
     }
 }
 
-fn toml_files(folder: &Path) -> Vec<PathBuf> {
+/// "NAME = VALUE" of each constant of a line, and whether the comment above it and its neighbours calls it assumed.
+fn constants(source: &str) -> Vec<(String, bool)> {
+    let (mut constants, mut is_assumed, mut in_comment) = (Vec::new(), false, false);
+    for line in source.lines().map(str::trim).take_while(|line| *line != "mod tests {") {
+        let comment = line.strip_prefix("///").map(str::to_lowercase);
+        if let Some(text) = &comment {
+            is_assumed = in_comment && is_assumed || text.contains("assumed");
+        } else if let Some(constant) = constant(line) {
+            constants.push((constant, is_assumed));
+        } else {
+            is_assumed = false;
+        }
+        in_comment = comment.is_some();
+    }
+    constants
+}
+
+fn constant(line: &str) -> Option<String> {
+    let (visibility, constant) = line.split_once("const ")?;
+    let (name, value) = constant.strip_suffix(';')?.split_once(": ")?;
+    let is_item = visibility.is_empty() || visibility.starts_with("pub");
+    is_item.then_some(format!("{name} = {}", value.split_once(" = ")?.1))
+}
+
+fn files_of(folder: &Path, end: &str) -> Vec<PathBuf> {
     let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let files = paths.flat_map(|path| match path.is_dir() {
-        true => toml_files(&path),
+        true => files_of(&path, end),
         false => vec![path],
     });
     files
-        .filter(|path| path.extension().is_some_and(|end| end == "toml"))
+        .filter(|path| path.extension().is_some_and(|own| own == end))
         .collect()
 }
 

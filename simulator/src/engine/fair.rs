@@ -14,10 +14,12 @@ use std::collections::BTreeSet;
 
 /// The scheduler's tick, 250 Hz.
 pub(super) const TICK_NS: u64 = 4_000_000;
+/// `sched_base_slice` of one CPU.
+const BASE_SLICE_NS: u64 = 700_000;
 
 /// Linux's base slice, 0.7 ms * (1 + log2(min(CPUs, 8))), rounded up to a tick.
 pub(super) fn base_slice_ns(nr_cpus: usize) -> u64 {
-    (700_000 * u64::from(1 + nr_cpus.clamp(1, 8).ilog2())).next_multiple_of(TICK_NS)
+    (BASE_SLICE_NS * u64::from(1 + nr_cpus.clamp(1, 8).ilog2())).next_multiple_of(TICK_NS)
 }
 
 /// Active tasks of an application whose cgroup has a weight of its own share that weight.
