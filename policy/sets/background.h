@@ -130,10 +130,7 @@ lop_rule u32 lop_first_served(const struct lop_sched *s, enum lop_set set) { ret
 /* A high core serves shared queues: isolated ones do not. */
 lop_subprog bool lop_high_serves(const struct lop_sched *s lop_nonnull)
 {
-	u64 any = 0;
-	int i;
-	lop_for_words(i) any |= s->set[LOP_HIGH].cpus.word[i & (LOP_CPU_WORDS - 1)] & ~s->topology.isolated.word[i & (LOP_CPU_WORDS - 1)];
-	return any != 0;
+	return lop_cpus_meet(&s->set[LOP_HIGH].cpus, &s->open);
 }
 
 /*
@@ -150,18 +147,21 @@ lop_rule bool lop_helps(const struct lop_sched *s, enum lop_set set)
 	return set == LOP_LOW || (set == LOP_HIGH && !lop_has_background_core(s));
 }
 
-/* The first shared queue that a set serves, at or after `from`, in which tasks wait; LOP_NONE. */
+/* The first queue of the set (LOP_LOW: of both sets), at or after `from`, in which tasks wait; LOP_NONE. */
+lop_rule s32 lop_waits_from(const struct lop_sched *s, enum lop_set set, u32 from)
+{
+	s32 found = lop_cpus_next(&s->queues.domain_waiting, (u32)lop_max(from, lop_first_served(s, set)));
+	return set == LOP_HIGH && found >= (s32)lop_first_served(s, LOP_GREEN) ? LOP_NONE : found;
+}
+
+/* The same of the queues that the set serves. */
 lop_rule s32 lop_served_from(const struct lop_sched *s, enum lop_set set, u32 from)
 {
-	u32 first = set == LOP_GREEN && lop_helps(s, set) ? 0 : lop_first_served(s, set);
-	s32 found = lop_cpus_next(&s->queues.domain_waiting, (u32)lop_max(from, first));
-	bool is_green = found >= (s32)s->topology.nr_memory_domains;
-	return is_green && set != LOP_GREEN && !lop_helps(s, set) ? LOP_NONE : found;
+	return lop_waits_from(s, lop_helps(s, set) ? LOP_LOW : set, from);
 }
 
 /* Tasks wait in a shared queue of the other set that CPUs of this one serve, too. */
 lop_rule bool lop_other_set_waits(const struct lop_sched *s, enum lop_set set)
 {
-	s32 first = lop_cpus_next(&s->queues.domain_waiting, set == LOP_GREEN ? 0 : s->topology.nr_memory_domains);
-	return first >= 0 && (set != LOP_GREEN || first < (s32)s->topology.nr_memory_domains) && lop_helps(s, set);
+	return lop_waits_from(s, set == LOP_GREEN ? LOP_HIGH : LOP_GREEN, 0) >= 0 && lop_helps(s, set);
 }
