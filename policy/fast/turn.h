@@ -74,8 +74,8 @@ lop_subprog u64 lop_least_had_ns(const struct lop_sched *s lop_nonnull, u32 cpu,
 }
 
 /*
- * Ends the turns that are due, and sets the timer for the next. While slow cores run nothing that could move there is
- * no timer; a task that starts there sets it.
+ * Ends the turns that are due, and sets the timer for the next, which is at once if more may be due than tasks move in one
+ * pass. While slow cores run nothing that could move there is no timer; a task that starts there sets it.
  */
 lop_rule void lop_take_turns(struct lop_sched *s, struct lop_world *world, u64 now_ns)
 {
@@ -101,6 +101,8 @@ lop_rule void lop_take_turns(struct lop_sched *s, struct lop_world *world, u64 n
 	}
 	if (least_ns != LOP_NO_TIME && moves < LOP_MOVES_AT_ONCE)
 		s->budget.least_ns = lop_later(s->budget.least_ns, least_ns);
+	if (moves >= LOP_MOVES_AT_ONCE)
+		next_ns = now_ns;
 	if (shared && lop_any_slower(s, world, 0))
 		lop_rank_timer_by(s, world, next_ns, now_ns);
 }

@@ -53,3 +53,34 @@ fn who_is_young_and_new_at_it_waits_for_a_turn() {
 fn sequential_phases_share_in_turn_however_new() {
     assert_eq!(first_turn_ms(900, 300, 0, hint_flags::SEQUENTIAL), Some(20));
 }
+
+/// How many of 120 turns each task has on a fast CPU, where as many tasks as CPUs compute all the time.
+fn turns_of(cpus: usize, fast: usize) -> Vec<usize> {
+    let mut bench = asymmetric(cpus, fast, rules::PHASES | rules::TURNS);
+    let tasks = bench.tasks(cpus);
+    bench.wake_all(&tasks);
+    let mut turns = vec![0; cpus];
+    for _ in 0..120 {
+        bench.pass(20 * MS);
+        for (&task, turns) in tasks.iter().zip(&mut turns) {
+            *turns += usize::from(bench.cpu_of(task).is_some_and(|cpu| cpu < fast));
+        }
+    }
+    turns
+}
+
+/// Each task has half of the turns where half of the CPUs are fast, and a third where a third is, even if more turns end at once than tasks move in one pass.
+#[test]
+fn fast_cores_are_shared_by_all() {
+    for (cpus, fast, turns) in [
+        (2, 1, 60),
+        (3, 1, 40),
+        (4, 2, 60),
+        (16, 8, 60),
+        (20, 10, 60),
+        (40, 20, 60),
+        (30, 10, 40),
+    ] {
+        assert_eq!(turns_of(cpus, fast), vec![turns; cpus], "{fast} of {cpus}");
+    }
+}
