@@ -12,8 +12,9 @@ for guest in $guests; do
   grep -q '^ *count ' "target/vm-tests/$guest.log" 2>/dev/null ||
     { echo "verifier-counts.sh: $guest printed no counts: run vm/tests/run.sh $guests first" >&2; exit 1; }
 done
+# The kernel cuts names, so of programs with the same one the dearest counts.
 # shellcheck disable=SC2086  # words
-counts=$(cd target/vm-tests && sed -n 's/^ *count //p' ${guests// /.log }.log | sort -u)
+counts=$(cd target/vm-tests && sed -n 's/^ *count //p' ${guests// /.log }.log | sort -k 1,4 -k 5,5nr | sort -s -u -k 1,4)
 if [ "${1:-}" = --write ]; then
   [ -e "$kept" ] || : >"$kept"
   others=$(awk -F'[ \t]' 'FILENAME == "-" { printed[$1] = 1; next } FNR > 1 && !($1 in printed)' - "$kept" <<<"$counts")
