@@ -14,8 +14,8 @@ use std::fmt::Write;
 
 /// The name under which [`crate::load`] knows the machine that it runs on.
 pub const THIS: &str = "this";
-/// The machine whose watts are taken by default.
-pub const WATTS_OF: &str = "phenom-9750";
+/// The machine whose watts are taken where no built-in machine has the processor.
+pub(crate) const WATTS_OF: &str = "phenom-9750";
 
 /// Most characters of a note, which is one line of a machine file.
 const NOTE: usize = 900;

@@ -35,11 +35,11 @@ mod topology;
 mod turbo;
 
 pub use builtin::{builtin_fit_names, builtin_fit_text, builtin_names, builtin_text};
-pub use capture::{capture, THIS, WATTS_OF};
+pub use capture::{capture, THIS};
 pub use draw::{draw, draw_domains, draw_live};
 pub use error::InputError;
 pub use fit::{fit, Fit, FittedParameter, FittedRow, FittedValue};
 pub use model::*;
 pub use power::{steady_power_w, Activity, CoreState};
-pub use read::{load, read};
+pub use read::{donor, load, read};
 pub use ships::{EnergyPreference, Governor, Placement, Ships};

@@ -49,11 +49,7 @@ fn text_of(name_or_path: &str) -> Result<(String, String), InputError> {
     if name_or_path == THIS {
         let file = "this machine".to_string();
         let root = Folder::new(Path::new("/"));
-        let like = match of_processor(&root) {
-            Some(model) => model,
-            None => load(WATTS_OF, &[])?,
-        };
-        return match capture(&root, THIS, &like, Some(calibration::speed())) {
+        return match capture(&root, THIS, &donor(None, &root)?, Some(calibration::speed())) {
             Ok(text) => Ok((file, text)),
             Err(error) => Err(InputError::new(file, error.to_string())),
         };
@@ -75,6 +71,17 @@ pub(crate) fn processor_name(tree: &dyn Tree) -> Option<String> {
     let (_, name) = fields.find(|(key, _)| key.trim() == "model name")?;
     let name: String = name.trim().chars().take(NAME).collect();
     (!name.is_empty()).then_some(name)
+}
+
+/// The machine whose watts stand for those of `tree`: the one that is `named`, else the built-in machine that has its processor, else [`WATTS_OF`].
+///
+/// # Errors
+/// As [`load`].
+pub fn donor(named: Option<&str>, tree: &dyn Tree) -> Result<Machine, InputError> {
+    match named {
+        Some(named) => load(named, &[]),
+        None => of_processor(tree).map_or_else(|| load(WATTS_OF, &[]), Ok),
+    }
 }
 
 /// The built-in machine that has the processor of this one.

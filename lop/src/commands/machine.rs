@@ -112,9 +112,9 @@ pub enum Command {
         /// Name of the machine in the file
         #[arg(long, default_value = "captured")]
         name: String,
-        /// The machine to take the watts from: a built-in name or a file
-        #[arg(long, value_name = "MACHINE", default_value = lop_machine::WATTS_OF)]
-        watts_of: String,
+        /// The machine to take the watts from: a built-in name or a file [default: the one with this processor, else phenom-9750]
+        #[arg(long, value_name = "MACHINE")]
+        watts_of: Option<String>,
         /// Folder that holds another machine's sys, or a text that lists its files
         #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
         root: PathBuf,
@@ -136,7 +136,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::List(arguments) => list(&arguments),
         Command::Show { name, toml: true, .. } => show_toml(&name),
         Command::Show { name, settings, .. } => show(&name, &settings),
-        Command::Live { toml: true, root, .. } => capture(None, lop_machine::THIS, lop_machine::WATTS_OF, &root),
+        Command::Live { toml: true, root, .. } => capture(None, lop_machine::THIS, None, &root),
         Command::Live { format, root, .. } => {
             if root == Path::new("/") {
                 amp::tell_who_measures(&Place::here())?;
@@ -152,7 +152,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         } => {
             let check = |path: &PathBuf| OutputFile::check_recording("--output", path, force);
             let output = output.as_ref().map(check).transpose()?;
-            capture(output.as_ref(), &name, &watts_of, &root)
+            capture(output.as_ref(), &name, watts_of.as_deref(), &root)
         }
         Command::Measure(arguments) => measure::run(arguments),
         Command::Fit { file } => {
@@ -219,16 +219,18 @@ fn unreadable(error: LiveError) -> Failure {
     Failure::new(FAILED, error.to_string()).hint("'lop machine list' shows the machines that can be simulated instead")
 }
 
-fn capture(output: Option<&OutputFile>, name: &str, watts_of: &str, root: &Path) -> Result<(), Failure> {
+fn capture(output: Option<&OutputFile>, name: &str, watts_of: Option<&str>, root: &Path) -> Result<(), Failure> {
     if root == Path::new("/") {
         amp::tell_who_measures(&Place::here())?;
     }
-    let like = lop_machine::load(watts_of, &[])?;
+    let tree = tree(root)?;
+    let like = lop_machine::donor(watts_of, tree.as_ref())?;
     // Nothing can be measured of another machine.
     let speed = (root == Path::new("/")).then(calibration::speed);
-    let text = lop_machine::capture(tree(root)?.as_ref(), name, &like, speed).map_err(unreadable)?;
+    let text = lop_machine::capture(tree.as_ref(), name, &like, speed).map_err(unreadable)?;
     // A file that is written must be readable.
-    lop_machine::read("the captured machine", &text)?;
+    let machine = lop_machine::read("the captured machine", &text)?;
+    terminal::note(&machine.title());
     match output {
         Some(file) => file.write(&text),
         None => terminal::print(&text),

@@ -177,3 +177,34 @@ fn isolated_cpus_are_marked() {
     };
     assert!(marked("1 ") && !marked("0 "), "{text}");
 }
+
+/// The machine with this processor lends its watts to every command that writes a machine file, unless another is named.
+#[test]
+fn a_machine_file_and_its_note_name_the_donor_of_watts() {
+    let folder = folder();
+    let tree = std::fs::read_to_string(fixture("laptop-hybrid")).unwrap();
+    let known = format!("{tree}\n[proc]\ncpuinfo = model name\t: Intel(R) Core(TM) Ultra 7 155H\n");
+    std::fs::write(folder.path().join("known"), known).unwrap();
+    let own = "laptop-three-kinds, the same processor";
+    let other = "phenom-9750, another processor";
+    let unknown = fixture("laptop-hybrid");
+    for (arguments, donor) in [
+        (&["live", "--toml", "--root", "known"][..], own),
+        (&["capture", "--root", "known"], own),
+        (&["capture", "--root", "known", "--watts-of", "phenom-9750"], other),
+        (&["capture", "--root", &unknown], other),
+    ] {
+        let captured = good(folder.path(), &[&["machine"], arguments].concat());
+        let name = donor.split(',').next().unwrap();
+        assert!(
+            captured.stdout.contains(&format!("watts_of = \"{name}\"")),
+            "{arguments:?}: {}",
+            captured.stdout
+        );
+        assert!(
+            captured.stderr.contains(&format!("(watts of {donor})")),
+            "{arguments:?}: {}",
+            captured.stderr
+        );
+    }
+}

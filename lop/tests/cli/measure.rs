@@ -112,6 +112,22 @@ fn each_point_is_measured_without_a_meter_and_limits_are_as_before() {
     assert!(!folder.path().join("run/speeds.journal").exists());
 }
 
+#[test]
+fn without_a_meter_the_machine_with_this_processor_lends_its_watts() {
+    let folder = folder();
+    machine(folder.path());
+    let proc = folder.path().join("root/proc");
+    std::fs::create_dir_all(&proc).unwrap();
+    std::fs::write(proc.join("cpuinfo"), "model name\t: AMD EPYC 7763 64-Core Processor\n").unwrap();
+    let options = ["--seconds", "0.05", "--meter", "none"];
+    let measured = good(folder.path(), &[&MEASURE[..], &options].concat());
+    assert!(
+        measured.stderr.contains("watts are assumed, those of server-2x64"),
+        "{}",
+        measured.stderr
+    );
+}
+
 /// Between operating points the driver would choose for itself.
 #[test]
 fn a_processor_that_chooses_speeds_is_held_at_each_point() {

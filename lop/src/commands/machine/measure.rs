@@ -43,9 +43,9 @@ pub struct Arguments {
     seconds: f64,
     #[command(flatten)]
     meter: MeasuringArguments,
-    /// The machine to take voltages from, and watts where no meter works: a built-in name or a file
-    #[arg(long, value_name = "MACHINE", default_value = lop_machine::WATTS_OF)]
-    watts_of: String,
+    /// The machine to take voltages from, and watts where no meter works: a built-in name or a file [default: the one with this processor, else phenom-9750]
+    #[arg(long, value_name = "MACHINE")]
+    watts_of: Option<String>,
     #[command(flatten)]
     place: Place,
 }
@@ -59,7 +59,8 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let output = arguments.output.as_deref();
     let output = output.map(|path| OutputFile::check_recording("--output", path, arguments.force));
     let output = output.transpose()?;
-    let like = lop_machine::load(&arguments.watts_of, &[])?;
+    let tree = tree(&arguments.place.root)?;
+    let like = lop_machine::donor(arguments.watts_of.as_deref(), tree.as_ref())?;
     refuse_what_disturbs(&arguments.place)?;
     let meter = arguments.meter.open(&arguments.place.root)?;
     let how = How {
@@ -70,7 +71,6 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let (interrupted, _signals) = signals::ending()?;
     let journal = arguments.place.run_dir().speed_journal();
     let mut host = Host::open(&arguments.place.root, &journal, meter, interrupted)?;
-    let tree = tree(&arguments.place.root)?;
     let plan = Plan::of(tree.as_ref(), &like, &|cpus| host.range(cpus)).map_err(unreadable)?;
     say(&plan, &how, &like);
     host.follow(&plan);

@@ -350,7 +350,7 @@ fn without_measured_points_nothing_is_efficient() {
 #[test]
 fn a_captured_machine_has_assumed_watts() {
     let fake = two_kinds("intel_pstate");
-    let like = crate::load(crate::WATTS_OF, &[]).unwrap();
+    let like = crate::load("phenom-9750", &[]).unwrap();
     let tree = crate::live::Folder::new(&fake.root);
     let text = crate::capture(&tree, "own", &like, None).unwrap();
     fake.put(OWN_MODEL, &text);
