@@ -226,7 +226,7 @@ impl Experiment {
         }
     }
 
-    /// Replaces the machine.
+    /// Replaces the machine, and clears what the study's file says about its own.
     ///
     /// # Errors
     /// The machine is swept.
@@ -234,11 +234,12 @@ impl Experiment {
         if let Some(sweep) = self.sweeps.iter().find(|s| s.axis == Axis::Machine) {
             return Err(machine.origin.error(swept(&self.id, sweep)));
         }
+        self.clear_words_unless(machine.target == self.machine.target);
         self.machine = machine;
         Ok(())
     }
 
-    /// Replaces the workload.
+    /// Replaces the workload, and clears what the study's file says about its own.
     ///
     /// # Errors
     /// The workload is swept.
@@ -246,8 +247,16 @@ impl Experiment {
         if let Some(sweep) = self.sweeps.iter().find(|s| s.axis == Axis::Workload) {
             return Err(workload.origin.error(swept(&self.id, sweep)));
         }
+        self.clear_words_unless(workload.target == self.workload.target);
         self.workload = workload;
         Ok(())
+    }
+
+    fn clear_words_unless(&mut self, is_same: bool) {
+        if !is_same {
+            self.title.clear();
+            self.description.clear();
+        }
     }
 }
 
