@@ -25,6 +25,24 @@ impl Interval {
     pub fn covers(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
+
+    /// That of a quantity or ratio which is not below 0, from its symmetrical one, m -+ h: on a logarithmic scale, so it is not below 0 either.
+    ///
+    /// ```text
+    /// m exp(-+ h / m)      var(ln m) = var(m) / m^2 to first order
+    /// ```
+    #[must_use]
+    pub fn on_log_scale(self) -> Self {
+        let mean = f64::midpoint(self.low, self.high);
+        let end = |end: f64| mean * (end / mean - 1.0).exp();
+        match mean > 0.0 {
+            true => Self {
+                low: end(self.low),
+                high: end(self.high),
+            },
+            false => self,
+        }
+    }
 }
 
 /// The method for intervals.
@@ -45,21 +63,11 @@ impl Method {
         }
     }
 
-    /// The same on a logarithmic scale where no value is below 0, so that the interval is not either; `None` also where nothing varies.
-    ///
-    /// ```text
-    /// m exp(-+ t(0.975, n - 1) * s / (m sqrt(n)))      var(ln m) = var(m) / m^2 to first order
-    /// ```
+    /// The same for a quantity, on a logarithmic scale where no value is below 0; `None` also where nothing varies.
     fn of_quantity(self, values: &[f64]) -> Option<Interval> {
         let interval = self.of_mean(values).filter(|_| varies(values))?;
-        let mean = mean(values);
-        let is_positive = mean > 0.0 && values.iter().all(|&value| value >= 0.0);
-        let end = |end: f64| mean * (end / mean - 1.0).exp();
         Some(match self {
-            Self::Student if is_positive => Interval {
-                low: end(interval.low),
-                high: end(interval.high),
-            },
+            Self::Student if values.iter().all(|&value| value >= 0.0) => interval.on_log_scale(),
             _ => interval,
         })
     }

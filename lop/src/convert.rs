@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! From the simulator's results to what reports show.
 
+use lop_compare::statistics::Interval;
 use lop_report::{
-    Beside, Bounds, Cell, Class, Interval, PointValue, Price, Relative, RelativeRange, Report, RunResult, Variation,
+    Beside, Bounds, Cell, Class, Energy, PointValue, Price, Relative, RelativeRange, Report, RunResult, Variation,
     VariedVerdict,
 };
 use lop_simulator::experiment::{self, Experiment, Half, Measures, PolicyKey, PolicyResult, SettingKey, Study};
@@ -11,26 +12,19 @@ use std::collections::BTreeMap;
 
 /// The simulator has no meter: all its energies come from the machine's power model.
 pub const ENERGY_SOURCE: &str = "modelled";
-/// The same where the watts are those of another machine's processor.
-const FOREIGN_SOURCE: &str = "modelled with another processor's watts";
 
 pub fn report(experiment: &Experiment, study: Study) -> Report {
+    let results: Vec<RunResult> = study.results.into_iter().map(result).collect();
     Report {
         title: experiment.id.clone(),
         description: description(&experiment.title, &experiment.description),
         machine: study.machines.join(", "),
         workload: study.workloads.join(", "),
-        energy_source: source_of(study.only_ratios).into(),
-        only_ratios: study.only_ratios,
+        energy_source: sources(&results),
         seed: experiment.seed,
         runs: experiment.runs,
         goal: goal(experiment),
-        results: (study.results.into_iter())
-            .map(|one| RunResult {
-                energy_source: source_of(study.only_ratios).into(),
-                ..result(one)
-            })
-            .collect(),
+        results,
         cells: experiment
             .judged
             .iter()
@@ -42,11 +36,20 @@ pub fn report(experiment: &Experiment, study: Study) -> Report {
     }
 }
 
-fn source_of(only_ratios: bool) -> &'static str {
-    match only_ratios {
-        true => FOREIGN_SOURCE,
-        false => ENERGY_SOURCE,
+/// `donor`: the machine whose watts were taken, if it has another processor.
+fn source(donor: Option<&str>) -> String {
+    match donor {
+        Some(donor) => format!("modelled with the watts of {donor}, another processor"),
+        None => ENERGY_SOURCE.to_string(),
     }
+}
+
+/// Each once.
+fn sources(results: &[RunResult]) -> String {
+    let mut sources: Vec<&str> = results.iter().map(|result| result.energy_source.as_str()).collect();
+    sources.sort_unstable();
+    sources.dedup();
+    sources.join("; ")
 }
 
 /// The last setting of the goal for all points.
@@ -120,17 +123,17 @@ fn description(title: &str, description: &str) -> String {
 pub fn fleet_report(experiment: &fleet::Experiment, results: fleet::Results) -> Report {
     let of_points = results.results.chunks(experiment.policies.len());
     let with_first = of_points.flat_map(|results| results.iter().map(|result| (result, &results[0].mean)));
+    let found: Vec<RunResult> = with_first.map(|(result, first)| fleet_result(result, first)).collect();
     Report {
         title: experiment.id.clone(),
         description: description(&experiment.title, &experiment.description),
         machine: results.machines.join(", "),
         workload: "applications that arrive".into(),
-        energy_source: ENERGY_SOURCE.into(),
-        only_ratios: false,
+        energy_source: sources(&found),
         seed: experiment.seed,
         runs: experiment.runs,
         goal: None,
-        results: with_first.map(|(result, first)| fleet_result(result, first)).collect(),
+        results: found,
         cells: Vec::new(),
         variations: Vec::new(),
         published: Vec::new(),
@@ -145,12 +148,19 @@ fn fleet_result(result: &fleet::PolicyResult, first: &Measures) -> RunResult {
         system_energy: mean.system_energy_j / first.system_energy_j,
         edp: mean.edp_js / first.edp_js,
     };
-    RunResult {
+    let all = RunResult {
         policy: result.policy.to_string(),
         point: points(result.point.clone()),
         counters: result.counters.clone(),
-        ..measured(mean, relative, &result.bounds, result.ci95.as_ref())
-    }
+        ..measured(
+            mean,
+            relative,
+            &result.bounds,
+            result.ci95.as_ref(),
+            result.donor.as_deref(),
+        )
+    };
+    known(all, result.donor.as_deref())
 }
 
 fn result(result: PolicyResult) -> RunResult {
@@ -159,13 +169,15 @@ fn result(result: PolicyResult) -> RunResult {
         system_energy: result.relative_system_energy,
         edp: result.relative_edp,
     };
-    RunResult {
+    let donor = result.donor.as_deref();
+    let all = RunResult {
         policy: result.policy.to_string(),
         stands_for: result.stands_for,
         relative_ci95: result.relative_ci95.map(|range| RelativeRange {
-            time: range.time,
-            system_energy: range.system_energy,
-            response: range.response,
+            time: on_log_scale(range.time),
+            system_energy: on_log_scale(range.system_energy),
+            edp: on_log_scale(range.edp),
+            response: range.response.map(on_log_scale),
         }),
         point: points(result.point),
         counters: result.counters,
@@ -174,33 +186,67 @@ fn result(result: PolicyResult) -> RunResult {
             loss: class.loss,
             deviation: class.deviation,
         }),
-        ..measured(&result.mean, relative, &result.bounds, result.ci95.as_ref())
+        ..measured(&result.mean, relative, &result.bounds, result.ci95.as_ref(), donor)
+    };
+    known(all, donor)
+}
+
+/// Of watts of another processor only ratios.
+fn known(result: RunResult, donor: Option<&str>) -> RunResult {
+    match donor {
+        Some(_) => result.only_ratios(),
+        None => result,
     }
 }
 
+fn on_log_scale([low, high]: [f64; 2]) -> [f64; 2] {
+    let ends = Interval { low, high }.on_log_scale();
+    [ends.low, ends.high]
+}
+
 /// Without a name, a point and counters.
-fn measured(mean: &Measures, relative: Relative, bounds: &lop_simulator::Bounds, ci95: Option<&Half>) -> RunResult {
+fn measured(
+    mean: &Measures,
+    relative: Relative,
+    bounds: &lop_simulator::Bounds,
+    ci95: Option<&Half>,
+    donor: Option<&str>,
+) -> RunResult {
+    let around = |mean: f64, half: f64| on_log_scale([mean - half, mean + half]);
+    let edp_bound_js = bounds.time_s * bounds.system_energy_j;
+    // The first policy's figure is the own one over the own ratio.
+    let over_first = |bound: f64, own: f64, relative: f64| match own > 0.0 {
+        true => bound * relative / own,
+        false => 0.0,
+    };
     RunResult {
         policy: String::new(),
         stands_for: None,
         point: BTreeMap::new(),
         time_s: mean.time_s,
-        cpu_energy_j: mean.cpu_energy_j,
-        system_energy_j: mean.system_energy_j,
-        system_power_w: mean.system_power_w,
-        edp_js: mean.edp_js,
+        energy: Some(Energy {
+            cpu_energy_j: mean.cpu_energy_j,
+            system_energy_j: mean.system_energy_j,
+            system_power_w: mean.system_power_w,
+            edp_js: mean.edp_js,
+        }),
         relative,
         bounds: Bounds {
             time_s: bounds.time_s,
-            system_energy_j: bounds.system_energy_j,
+            system_energy_j: Some(bounds.system_energy_j),
         },
-        energy_source: ENERGY_SOURCE.into(),
+        relative_bounds: Relative {
+            time: over_first(bounds.time_s, mean.time_s, relative.time),
+            system_energy: over_first(bounds.system_energy_j, mean.system_energy_j, relative.system_energy),
+            edp: over_first(edp_bound_js, mean.edp_js, relative.edp),
+        },
+        energy_source: source(donor),
         counters: serde_json::Map::new(),
         relative_ci95: None,
-        ci95: ci95.map(|half| Interval {
-            time_s: half.time_s,
-            system_energy_j: half.system_energy_j,
-            edp_js: half.edp_js,
+        ci95: ci95.map(|half| lop_report::Interval {
+            time_s: around(mean.time_s, half.time_s),
+            system_energy_j: Some(around(mean.system_energy_j, half.system_energy_j)),
+            edp_js: Some(around(mean.edp_js, half.edp_js)),
         }),
         class: None,
     }

@@ -268,8 +268,7 @@ fn record(
         cancelled,
     };
     let recorded = experiment::record(experiment, &control, budget)?;
-    let timelines = recorded.into_iter().map(|run| timeline::timeline(&experiment.id, run));
-    Ok(timelines.collect())
+    Ok(timeline::timelines(&experiment.id, recorded))
 }
 
 fn text(reports: &[Report], verbose: bool) -> String {

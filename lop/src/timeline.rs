@@ -4,14 +4,37 @@
 use lop_machine::Machine;
 use lop_report::{CpuSetName, PowerChange, RunSpan, SetChange, SpeedChange, Timeline, Wakeup};
 use lop_simulator::experiment::Recorded;
-use lop_simulator::{TraceEvent, TraceSet};
+use lop_simulator::{Outcome, TraceEvent, TraceSet};
 use std::collections::HashMap;
 
-/// `study`: the title of its report.
-pub fn timeline(study: &str, recorded: Recorded) -> Timeline {
+/// One for each run. Of watts of another processor, power is relative to the mean of the first run. `study`: the title of their report.
+pub fn timelines(study: &str, recorded: Vec<Recorded>) -> Vec<Timeline> {
+    let first = recorded
+        .first()
+        .map(|run| (run.policy.to_string(), mean_uw(&run.outcome)));
+    let timeline = |run: Recorded| {
+        let donor = run.machine.foreign_watts().map(str::to_string);
+        let all = timeline(study, run);
+        match (&first, donor) {
+            (Some((policy, mean_uw)), Some(donor)) => {
+                let unit = format!("1 = mean of {policy}, by the watts of {donor}, another processor");
+                all.only_ratios(*mean_uw, unit)
+            }
+            _ => all,
+        }
+    };
+    recorded.into_iter().map(timeline).collect()
+}
+
+/// Of cores and voltage domains.
+fn mean_uw(outcome: &Outcome) -> f64 {
+    outcome.cpu_energy_j * 1e15 / outcome.time_ns as f64
+}
+
+fn timeline(study: &str, recorded: Recorded) -> Timeline {
     let outcome = recorded.outcome;
     let point = (recorded.point.iter()).map(|(name, value)| format!("{name} {value}"));
-    let power = (outcome.power_uw.iter()).map(|&(at_ns, uw)| PowerChange { at_ns, uw });
+    let power = (outcome.power_uw.iter()).map(|&(at_ns, uw)| PowerChange { at_ns, millionths: uw });
     let khz = || {
         recorded
             .machine
@@ -28,6 +51,7 @@ pub fn timeline(study: &str, recorded: Recorded) -> Timeline {
             nr_cpus: recorded.machine.cpus.len(),
             cpu_kinds: cpu_kinds(&recorded.machine),
             power: power.collect(),
+            power_unit: "W".to_string(),
             min_khz: khz().min().unwrap_or(0),
             max_khz: khz().max().unwrap_or(0),
             task_names: outcome.task_names,
@@ -167,7 +191,7 @@ mod tests {
             let timeline = timeline("study", recorded);
             let ends = (timeline.power.iter().skip(1)).map(|power| power.at_ns);
             let energy_fj: u128 = (timeline.power.iter().zip(ends.chain([timeline.end_ns])))
-                .map(|(power, end_ns)| u128::from(power.uw) * u128::from(end_ns - power.at_ns))
+                .map(|(power, end_ns)| u128::from(power.millionths) * u128::from(end_ns - power.at_ns))
                 .sum();
             assert_eq!(energy_fj as f64 / 1e15, energy_j, "{policy}");
         }

@@ -15,6 +15,8 @@ mod compare;
 mod compare_enforced;
 #[path = "cli/doctor.rs"]
 mod doctor;
+#[path = "cli/donor.rs"]
+mod donor;
 #[path = "cli/help.rs"]
 mod help;
 #[path = "cli/kernel.rs"]

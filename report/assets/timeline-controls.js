@@ -166,7 +166,7 @@ class TimelineView {
     const pixel = (this.view.to - this.view.from) / this.columns();
     const lines = [timeText(time, pixel)];
     if (this.model.raw.truncated_at_ns !== null && time > this.model.raw.truncated_at_ns) return `${lines[0]}\nnot recorded`;
-    if (cpu >= this.model.raw.nr_cpus) return `${lines[0]}\nCPU power ${wattText(powerAt(this.model, time))}`;
+    if (cpu >= this.model.raw.nr_cpus) return `${lines[0]}\nCPU power ${powerText(this.model, powerAt(this.model, time))}`;
     const state = stateAt(this.model, cpu, time);
     const speed = state.khz === null ? "speed unknown" : `${state.khz / 1000} MHz`;
     const kind = this.model.raw.cpu_kinds.length > 0 ? [this.model.raw.cpu_kinds[cpu]] : [];
@@ -232,7 +232,7 @@ function reach(timeline) {
 
 /** Highest power of all that move with it, so that heights compare too. */
 function mostPower(timeline) {
-  return Math.max(...together(timeline).map(({ model }) => model.mostUw));
+  return Math.max(...together(timeline).map(({ model }) => model.mostPower));
 }
 
 function move(source, from, to) {

@@ -61,8 +61,8 @@ function mix(over, under, share) {
   return over.map((value, k) => value * share + under[k] * (1 - share));
 }
 
-/** `ratio`: device pixels per CSS pixel; merging goes down to device pixels. `mostUw`: power at the top of its lane. */
-function drawTimeline(context, model, view, width, ratio, chosen, mostUw) {
+/** `ratio`: device pixels per CSS pixel; merging goes down to device pixels. `mostPower`: power at the top of its lane. */
+function drawTimeline(context, model, view, width, ratio, chosen, mostPower) {
   const colours = theme();
   const plot = Math.max(width - model.gutter, 1);
   const height = rowHeight(model.raw.nr_cpus);
@@ -77,7 +77,7 @@ function drawTimeline(context, model, view, width, ratio, chosen, mostUw) {
   drawAxis(space);
   drawBands(space);
   for (let cpu = 0; cpu < model.raw.nr_cpus; cpu++) drawRow(space, cpu, AXIS + cpu * height);
-  if (model.hasPower) drawPower(space, mostUw);
+  if (model.hasPower) drawPower(space, mostPower);
   drawUnrecorded(space);
   if (chosen !== null) drawChosen(space, chosen);
 }
@@ -207,10 +207,10 @@ function drawRow(space, cpu, top) {
 }
 
 /** Mean power of each column, over a line at the bottom; what is narrower than a column is merged without losing energy. */
-function drawPower({ context, model, view, colours, plot, columns }, mostUw) {
+function drawPower({ context, model, view, colours, plot, columns }, mostPower) {
   const top = powerTop(model);
-  const means = stepMean(model.raw.power.at_ns, (i) => model.raw.power.uw[i], model.end, view, columns);
-  const y = (uw) => top + POWER * (1 - uw / mostUw);
+  const means = stepMean(model.raw.power.at_ns, (i) => model.raw.power.millionths[i], model.end, view, columns);
+  const y = (power) => top + POWER * (1 - power / mostPower);
   context.fillStyle = css(colours.p0);
   for (let column = 0; column < columns; column++) {
     if (means[column] < 0) continue;
@@ -223,9 +223,9 @@ function drawPower({ context, model, view, colours, plot, columns }, mostUw) {
   context.font = "11px system-ui, sans-serif";
   context.textAlign = "right";
   context.textBaseline = "middle";
-  context.fillText(wattText(mostUw), model.gutter - 6, top + 6);
+  context.fillText(powerText(model, mostPower), model.gutter - 6, top + 6);
   context.fillText("power", model.gutter - 6, top + POWER / 2);
-  context.fillText("0 W", model.gutter - 6, top + POWER - 5);
+  context.fillText(powerText(model, 0), model.gutter - 6, top + POWER - 5);
 }
 
 /** Edges and names, where there is room for them. */

@@ -72,8 +72,8 @@ function buildModel(packed) {
   return {
     raw,
     gutter: raw.cpu_kinds.reduce((most, kind, cpu) => Math.max(most, 14 + 6.2 * `${kind} ${cpu}`.length), 58),
-    hasPower: raw.power.uw.length > 0,
-    mostUw: raw.power.uw.reduce((most, uw) => Math.max(most, uw), 1),
+    hasPower: raw.power.millionths.length > 0,
+    mostPower: raw.power.millionths.reduce((most, power) => Math.max(most, power), 1),
     end: Math.max(raw.end_ns, 1),
     runs: byCpu(raw.runs, raw.nr_cpus, ["start_ns", "end_ns", "task"]),
     speeds: byCpu(raw.speeds, raw.nr_cpus, ["at_ns", "khz"]),
@@ -136,9 +136,9 @@ function stateAt(model, cpu, time) {
   };
 }
 
-/** Power of all cores and voltage domains at one time, in microwatts. */
+/** Power of all cores and voltage domains at one time, in millionths of its unit. */
 function powerAt(model, time) {
-  return model.raw.power.uw[Math.max(lastAtOrBefore(model.raw.power.at_ns, time), 0)];
+  return model.raw.power.millionths[Math.max(lastAtOrBefore(model.raw.power.at_ns, time), 0)];
 }
 
 /** "CPU 3", or with the kind of its core "efficiency 3". */
@@ -146,8 +146,8 @@ function cpuLabel(model, cpu) {
   return `${model.raw.cpu_kinds[cpu] ?? "CPU"} ${cpu}`;
 }
 
-function wattText(uw) {
-  return uw >= 1e6 ? `${Number((uw / 1e6).toPrecision(4))} W` : `${Number((uw / 1e3).toPrecision(4))} mW`;
+function powerText(model, millionths) {
+  return `${Number((millionths / 1e6).toPrecision(4))}${model.raw.power.unit === "W" ? " W" : ""}`;
 }
 
 /** The wakeup on this CPU nearest to a time, no further than `reach` away (or inside its latency); null if none. */

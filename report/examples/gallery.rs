@@ -45,7 +45,6 @@ fn report(title: &str, description: &str, machine: &str, runs: u32, results: Vec
         energy_source: "modelled".to_string(),
         seed: 1,
         runs,
-        only_ratios: false,
         goal: None,
         results,
         cells: vec![],
@@ -73,10 +72,12 @@ fn result(
         relative_ci95: None,
         point,
         time_s,
-        cpu_energy_j: energy_j * 0.4,
-        system_energy_j: energy_j,
-        system_power_w: energy_j / time_s,
-        edp_js: energy_j * time_s,
+        energy: Some(Energy {
+            cpu_energy_j: energy_j * 0.4,
+            system_energy_j: energy_j,
+            system_power_w: energy_j / time_s,
+            edp_js: energy_j * time_s,
+        }),
         relative: Relative {
             time: policy.1,
             system_energy: policy.2,
@@ -84,17 +85,26 @@ fn result(
         },
         bounds: Bounds {
             time_s: base.0 * 0.97,
-            system_energy_j: base.1 * 0.71,
+            system_energy_j: Some(base.1 * 0.71),
+        },
+        relative_bounds: Relative {
+            time: 0.97,
+            system_energy: 0.71,
+            edp: 0.97 * 0.71,
         },
         energy_source: "modelled".to_string(),
         counters: counters.as_object().cloned().unwrap_or_default(),
         class: None,
         ci95: interval.map(|share| Interval {
-            time_s: time_s * share,
-            system_energy_j: energy_j * share,
-            edp_js: energy_j * time_s * 2.0 * share,
+            time_s: around(time_s, share),
+            system_energy_j: Some(around(energy_j, share)),
+            edp_js: Some(around(energy_j * time_s, 2.0 * share)),
         }),
     }
+}
+
+fn around(mean: f64, share: f64) -> [f64; 2] {
+    [mean / (1.0 + share), mean * (1.0 + share)]
 }
 
 fn governors() -> Report {
@@ -212,6 +222,7 @@ fn timeline(policy: &str, nr_cpus: usize, seconds: f64, spans: u64) -> Timeline 
     timeline.speeds.sort_by_key(|s| (s.at_ns, s.cpu));
     timeline.sets.sort_by_key(|s| (s.at_ns, s.cpu));
     timeline.power = power(&timeline);
+    timeline.power_unit = "W".to_string();
     timeline
 }
 
@@ -226,7 +237,7 @@ fn power(timeline: &Timeline) -> Vec<PowerChange> {
         running += change;
         PowerChange {
             at_ns,
-            uw: 10_000_000 + 5_000_000 * running as u64,
+            millionths: 10_000_000 + 5_000_000 * running as u64,
         }
     };
     changes.iter().map(power).collect()

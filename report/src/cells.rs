@@ -51,7 +51,7 @@ pub(crate) fn cells_grid(report: &Report) -> Option<Grid> {
             cell.best.clone(),
             format!("{:.3}", cell.edp_over_best),
             text(over(!cell.responses)),
-            text(both.map(|[own, its]| format!("{:.3}", own.system_energy_j / its.system_energy_j))),
+            text(both.map(|[own, its]| format!("{:.3}", own.relative.system_energy / its.relative.system_energy))),
         ]);
         if clocked {
             row.extend(

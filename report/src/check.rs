@@ -71,24 +71,40 @@ pub(crate) fn check_report(report: &Report) -> Result<(), ReportError> {
 fn numbers(result: &RunResult) -> Vec<(&'static str, f64)> {
     let mut all = vec![
         ("time_s", result.time_s),
-        ("cpu_energy_j", result.cpu_energy_j),
-        ("system_energy_j", result.system_energy_j),
-        ("system_power_w", result.system_power_w),
-        ("edp_js", result.edp_js),
         ("relative.time", result.relative.time),
         ("relative.system_energy", result.relative.system_energy),
         ("relative.edp", result.relative.edp),
         ("bounds.time_s", result.bounds.time_s),
-        ("bounds.system_energy_j", result.bounds.system_energy_j),
+        ("relative_bounds.time", result.relative_bounds.time),
+        ("relative_bounds.system_energy", result.relative_bounds.system_energy),
+        ("relative_bounds.edp", result.relative_bounds.edp),
     ];
+    all.extend(
+        result
+            .bounds
+            .system_energy_j
+            .map(|bound| ("bounds.system_energy_j", bound)),
+    );
+    if let Some(energy) = &result.energy {
+        all.extend([
+            ("cpu_energy_j", energy.cpu_energy_j),
+            ("system_energy_j", energy.system_energy_j),
+            ("system_power_w", energy.system_power_w),
+            ("edp_js", energy.edp_js),
+        ]);
+    }
     if let Some(class) = &result.class {
         all.push(("class.loss", class.loss));
         all.push(("class.deviation", class.deviation));
     }
-    if let Some(interval) = &result.ci95 {
-        all.push(("ci95.time_s", interval.time_s));
-        all.push(("ci95.system_energy_j", interval.system_energy_j));
-        all.push(("ci95.edp_js", interval.edp_js));
+    if let Some(ci95) = &result.ci95 {
+        let energies = [
+            ("ci95.system_energy_j", ci95.system_energy_j),
+            ("ci95.edp_js", ci95.edp_js),
+        ];
+        let known = energies.into_iter().filter_map(|(field, ends)| Some((field, ends?)));
+        let ends = std::iter::once(("ci95.time_s", ci95.time_s)).chain(known);
+        all.extend(ends.flat_map(|(field, ends)| ends.map(|end| (field, end))));
     }
     all
 }

@@ -24,22 +24,23 @@ pub fn counters_table(report: &Report) -> String {
         if !label.is_empty() {
             page.prose(&label);
         }
-        page.table(&counters_grid(report, &group));
+        page.table(&counters_grid(&group));
     }
     page.end()
 }
 
-/// Without joules where only ratios are shown.
-pub(crate) fn counters_grid(report: &Report, group: &PointGroup) -> Grid {
+pub(crate) fn counters_grid(group: &PointGroup) -> Grid {
     let flat: Vec<Vec<(String, String)>> = group
         .results
         .iter()
         .map(|result| {
-            let mut cells = vec![("cpu_energy_j".to_string(), plain(result.cpu_energy_j))];
+            let energy = result
+                .energy
+                .map(|energy| ("cpu_energy_j".to_string(), plain(energy.cpu_energy_j)));
+            let mut cells = Vec::from_iter(energy);
             for (name, value) in &result.counters {
                 flatten(name, value, &mut cells);
             }
-            cells.retain(|(name, _)| !(report.only_ratios && name.contains("energy_j")));
             cells
         })
         .collect();

@@ -3,7 +3,7 @@
 
 use crate::check::check_report;
 use crate::error::ReportError;
-use crate::model::{Interval, PointValue, Report, RunResult};
+use crate::model::{PointValue, Report, RunResult};
 use crate::rows::response_s;
 
 /// Quoted where it has to be.
@@ -25,24 +25,38 @@ fn quoted(cell: &str) -> String {
 
 type Number = fn(&RunResult) -> Option<f64>;
 
-fn interval(result: &RunResult, half_width: fn(&Interval) -> f64) -> Option<f64> {
-    result.ci95.as_ref().map(half_width)
-}
-
-const NUMBERS: [(&str, Number); 15] = [
+const NUMBERS: [(&str, Number); 27] = [
     ("time_s", |row| Some(row.time_s)),
-    ("cpu_energy_j", |row| Some(row.cpu_energy_j)),
-    ("system_energy_j", |row| Some(row.system_energy_j)),
-    ("system_power_w", |row| Some(row.system_power_w)),
-    ("edp_js", |row| Some(row.edp_js)),
+    ("time_s_low", |row| Some(row.ci95?.time_s[0])),
+    ("time_s_high", |row| Some(row.ci95?.time_s[1])),
+    ("cpu_energy_j", |row| Some(row.energy?.cpu_energy_j)),
+    ("system_energy_j", |row| Some(row.energy?.system_energy_j)),
+    ("system_energy_j_low", |row| Some(row.ci95?.system_energy_j?[0])),
+    ("system_energy_j_high", |row| Some(row.ci95?.system_energy_j?[1])),
+    ("system_power_w", |row| Some(row.energy?.system_power_w)),
+    ("edp_js", |row| Some(row.energy?.edp_js)),
+    ("edp_js_low", |row| Some(row.ci95?.edp_js?[0])),
+    ("edp_js_high", |row| Some(row.ci95?.edp_js?[1])),
     ("relative_time", |row| Some(row.relative.time)),
+    ("relative_time_low", |row| Some(row.relative_ci95?.time[0])),
+    ("relative_time_high", |row| Some(row.relative_ci95?.time[1])),
     ("relative_system_energy", |row| Some(row.relative.system_energy)),
+    ("relative_system_energy_low", |row| {
+        Some(row.relative_ci95?.system_energy[0])
+    }),
+    ("relative_system_energy_high", |row| {
+        Some(row.relative_ci95?.system_energy[1])
+    }),
     ("relative_edp", |row| Some(row.relative.edp)),
+    ("relative_edp_low", |row| Some(row.relative_ci95?.edp[0])),
+    ("relative_edp_high", |row| Some(row.relative_ci95?.edp[1])),
     ("bound_time_s", |row| Some(row.bounds.time_s)),
-    ("bound_system_energy_j", |row| Some(row.bounds.system_energy_j)),
-    ("ci95_time_s", |row| interval(row, |half| half.time_s)),
-    ("ci95_system_energy_j", |row| interval(row, |half| half.system_energy_j)),
-    ("ci95_edp_js", |row| interval(row, |half| half.edp_js)),
+    ("bound_system_energy_j", |row| row.bounds.system_energy_j),
+    ("relative_bound_time", |row| Some(row.relative_bounds.time)),
+    ("relative_bound_system_energy", |row| {
+        Some(row.relative_bounds.system_energy)
+    }),
+    ("relative_bound_edp", |row| Some(row.relative_bounds.edp)),
     ("mean_response_ms", |r| Some(response_s(r)? * 1e3)),
     ("class_loss", |row| row.class.as_ref().map(|class| class.loss)),
 ];

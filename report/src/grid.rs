@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Results as rows and columns of text, before anyone decides whether that becomes a terminal table or an HTML one.
 
-use crate::model::{Interval, Report, RunResult};
+use crate::model::{Energy, Report, RunResult};
 use crate::number::{percent_above, Large, Scale};
 use crate::rows::response_s;
 use crate::sweep::{value_text, PointGroup};
@@ -76,13 +76,12 @@ struct Scales {
 
 impl Scales {
     fn fit(results: &[&RunResult]) -> Self {
-        let over =
-            |value: fn(&RunResult) -> f64, unit: &str, large| Scale::fit(results.iter().map(|r| value(r)), unit, large);
+        let energies = || results.iter().filter_map(|r| r.energy);
         Self {
-            time: over(|r| r.time_s, "s", Large::Plain),
-            power: over(|r| r.system_power_w, "W", Large::FromMillion),
-            energy: over(|r| r.system_energy_j, "J", Large::FromMillion),
-            edp: over(|r| r.edp_js, "J s", Large::FromThousand),
+            time: Scale::fit(results.iter().map(|r| r.time_s), "s", Large::Plain),
+            power: Scale::fit(energies().map(|energy| energy.system_power_w), "W", Large::FromMillion),
+            energy: Scale::fit(energies().map(|energy| energy.system_energy_j), "J", Large::FromMillion),
+            edp: Scale::fit(energies().map(|energy| energy.edp_js), "J s", Large::FromThousand),
         }
     }
 }
@@ -123,7 +122,7 @@ pub(crate) fn results_grid(report: &Report, groups: &[PointGroup], point_name: O
         columns.extend(fleet_columns());
     }
     columns.extend(several_sources.then(|| Column::text("energy from")));
-    if report.only_ratios {
+    if report.has_only_ratios() {
         let shown: Vec<bool> = columns.iter().map(|column| !column.absolute_energy).collect();
         for row in &mut rows {
             let mut shown = shown.iter();
@@ -152,20 +151,26 @@ fn columns(scales: &Scales, point_name: Option<&str>) -> Vec<Column> {
 }
 
 fn cells(result: &RunResult, scales: &Scales) -> Vec<String> {
-    let interval = |half_width: fn(&Interval) -> f64| result.ci95.as_ref().map(half_width);
+    let (energy, ci95) = (result.energy, result.ci95);
+    let absolute = |text: &dyn Fn(&Energy) -> String| energy.as_ref().map_or_else(|| "-".to_string(), text);
     vec![
         result.policy.clone(),
-        scales.time.with_interval(result.time_s, interval(|i| i.time_s)),
-        scales.power.text(result.system_power_w),
-        scales
-            .energy
-            .with_interval(result.system_energy_j, interval(|i| i.system_energy_j)),
-        scales.edp.with_interval(result.edp_js, interval(|i| i.edp_js)),
+        scales.time.with_interval(result.time_s, ci95.map(|ci95| ci95.time_s)),
+        absolute(&|energy| scales.power.text(energy.system_power_w)),
+        absolute(&|energy| {
+            let interval = ci95.and_then(|ci95| ci95.system_energy_j);
+            scales.energy.with_interval(energy.system_energy_j, interval)
+        }),
+        absolute(&|energy| {
+            scales
+                .edp
+                .with_interval(energy.edp_js, ci95.and_then(|ci95| ci95.edp_js))
+        }),
         format!("{:.3}", result.relative.time),
         format!("{:.3}", result.relative.system_energy),
         format!("{:.3}", result.relative.edp),
         distance(result.time_s, result.bounds.time_s),
-        distance(result.system_energy_j, result.bounds.system_energy_j),
+        distance(result.relative.system_energy, result.relative_bounds.system_energy),
     ]
 }
 

@@ -20,6 +20,7 @@ mod page;
 mod pareto;
 mod perfetto;
 pub mod published;
+mod ratios;
 mod rows;
 mod sweep;
 mod table;

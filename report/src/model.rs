@@ -16,9 +16,6 @@ pub struct Report {
     pub workload: String,
     /// Where the energies come from; "modelled" for the simulator.
     pub energy_source: String,
-    /// The watts are those of a machine with another processor, so no joules are shown to people.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub only_ratios: bool,
     pub seed: u64,
     pub runs: u32,
     /// What a second is worth to `auto`, where it was asked for: energy, balanced, speed.
@@ -141,16 +138,17 @@ pub struct RunResult {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub point: BTreeMap<String, PointValue>,
     pub time_s: f64,
-    pub cpu_energy_j: f64,
-    pub system_energy_j: f64,
-    pub system_power_w: f64,
-    pub edp_js: f64,
+    /// `None`: only ratios are known ([`RunResult::only_ratios`]).
+    #[serde(flatten)]
+    pub energy: Option<Energy>,
     /// Against the first policy of the same sweep point.
     pub relative: Relative,
     pub bounds: Bounds,
+    /// The bounds, and their product, over the figures of the first policy of the same sweep point.
+    pub relative_bounds: Relative,
     pub energy_source: String,
     pub counters: serde_json::Map<String, serde_json::Value>,
-    /// Half-widths of the 95 % confidence interval of the mean; absent for a single run.
+    /// 95 % confidence intervals of the means, from low to high; absent for a single run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ci95: Option<Interval>,
     /// 95 % confidence intervals of the ratios to the first policy, in pairs of runs with the same seed; absent for a single run.
@@ -159,6 +157,15 @@ pub struct RunResult {
     /// Class of the application, where half of the cores are slow and the study asks for classes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<Class>,
+}
+
+/// Figures that hold watts.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Energy {
+    pub cpu_energy_j: f64,
+    pub system_energy_j: f64,
+    pub system_power_w: f64,
+    pub edp_js: f64,
 }
 
 #[derive(Debug, Clone, PartialEq, PartialOrd)]
@@ -192,6 +199,7 @@ pub struct Relative {
 pub struct RelativeRange {
     pub time: [f64; 2],
     pub system_energy: [f64; 2],
+    pub edp: [f64; 2],
     /// Of the mean response, where the clock sets the end of the workload.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<[f64; 2]>,
@@ -208,7 +216,8 @@ impl Report {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Bounds {
     pub time_s: f64,
-    pub system_energy_j: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_energy_j: Option<f64>,
 }
 
 /// How much time an application loses with half of the cores slow, as a share of what it loses with all of them slow.
@@ -222,11 +231,14 @@ pub struct Class {
     pub deviation: f64,
 }
 
+/// From low to high.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interval {
-    pub time_s: f64,
-    pub system_energy_j: f64,
-    pub edp_js: f64,
+    pub time_s: [f64; 2],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_energy_j: Option<[f64; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub edp_js: Option<[f64; 2]>,
 }
 
 /// Everything that happened in one run, for the HTML timeline and Perfetto. All times in simulated ns from 0.
@@ -255,6 +267,8 @@ pub struct Timeline {
     pub wakeups: Vec<Wakeup>,
     /// In order of time; empty where it is not known.
     pub power: Vec<PowerChange>,
+    /// "W", or what 1 stands for.
+    pub power_unit: String,
     /// Set when recording stopped early because the run had too many events: nothing after this time is recorded.
     pub truncated_at_ns: Option<u64>,
 }
@@ -270,7 +284,8 @@ pub struct SpeedChange {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct PowerChange {
     pub at_ns: u64,
-    pub uw: u64,
+    /// In millionths of [`Timeline::power_unit`].
+    pub millionths: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

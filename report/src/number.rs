@@ -74,37 +74,21 @@ impl Scale {
         format!("{:.*}", self.decimals, value / self.divisor)
     }
 
-    /// "364.0"; "364.0 ± 0.4" where the interval is known, and "364.0 ×/÷ 2.50" where it is wide ([`Ends`]).
-    pub fn with_interval(&self, value: f64, half_width: Option<f64>) -> String {
-        match half_width.map(|half_width| (half_width, Ends::of(value, half_width))) {
-            Some((half_width, _)) if self.text(half_width) == self.text(0.0) => self.text(value),
-            Some((half_width, Ends { wide: false, .. })) => {
-                format!("{} ± {}", self.text(value), self.text(half_width))
-            }
-            Some((_, ends)) => format!("{} ×/÷ {:.2}", self.text(value), ends.high / value),
-            None => self.text(value),
+    /// "364.0"; "364.0 ± 0.4" with an interval, and "364.0 ×/÷ 2.50" with a wide one ([`is_wide`]).
+    pub fn with_interval(&self, value: f64, interval: Option<[f64; 2]>) -> String {
+        let text = self.text(value);
+        let Some([low, high]) = interval else { return text };
+        match self.text((high - low) / 2.0) {
+            _ if is_wide(value, [low, high]) => format!("{text} ×/÷ {:.2}", high / value),
+            half_width if half_width == self.text(0.0) => text,
+            half_width => format!("{text} ± {half_width}"),
         }
     }
 }
 
-/// The ends of an interval, v -+ h. That of a value above 0 which would reach below its half is on a logarithmic scale, and so stays above 0: v exp(-+ h / v).
-pub(crate) struct Ends {
-    pub low: f64,
-    pub high: f64,
-    /// On a logarithmic scale.
-    pub wide: bool,
-}
-
-impl Ends {
-    pub fn of(value: f64, half_width: f64) -> Self {
-        let wide = value > 0.0 && 2.0 * half_width > value;
-        let factor = (half_width / value).exp();
-        Self {
-            low: if wide { value / factor } else { value - half_width },
-            high: if wide { value * factor } else { value + half_width },
-            wide,
-        }
-    }
+/// Whether the ends of an interval, which lie at the same factor from the value, lie at distances too different for a half-width.
+pub(crate) fn is_wide(value: f64, [_, high]: [f64; 2]) -> bool {
+    high > 1.1 * value
 }
 
 fn prefix_of(largest: f64, large: Large) -> usize {
@@ -197,20 +181,18 @@ mod tests {
         assert_eq!(scale(&[364.0, 30.25], Large::Plain).text(30.25), "30.25");
         assert_eq!(scale(&[49_577.0, 0.5], Large::Plain).text(0.5), "0.5");
         assert_eq!(
-            scale(&[364.0], Large::Plain).with_interval(364.0, Some(0.42)),
+            scale(&[364.0], Large::Plain).with_interval(364.0, Some([363.58, 364.42])),
             "364.0 ± 0.4"
         );
     }
 
-    /// 100 -+ 200 would reach -100: 100 exp(-+ 2) does not.
     #[test]
-    fn wide_intervals_stay_above_0_and_what_does_not_vary_has_none() {
-        let with = |half_width| scale(&[100.0], Large::Plain).with_interval(100.0, Some(half_width));
-        assert_eq!(with(200.0), "100.0 ×/÷ 7.39");
-        assert_eq!(with(50.0), "100.0 ± 50.0");
-        assert_eq!(with(0.04), "100.0");
-        let ends = Ends::of(-1.0, 2.0);
-        assert_eq!((ends.low, ends.high), (-3.0, 1.0));
+    fn wide_intervals_are_factors_and_what_does_not_vary_has_none() {
+        let with =
+            |factor: f64| scale(&[100.0], Large::Plain).with_interval(100.0, Some([100.0 / factor, 100.0 * factor]));
+        assert_eq!(with(7.389), "100.0 ×/÷ 7.39");
+        assert_eq!(with(1.05), "100.0 ± 4.9");
+        assert_eq!(with(1.0004), "100.0");
     }
 
     #[test]

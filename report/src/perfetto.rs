@@ -153,8 +153,11 @@ impl Writer<'_> {
     }
 
     fn power(&self, lines: &mut Vec<String>) -> Result<(), ReportError> {
+        let unit = &self.timeline.power_unit;
+        let name = format!("CPU power ({unit})");
         for power in &self.timeline.power {
-            lines.push(self.counter("CPU power (W)", power.at_ns, json!({ "W": power.uw as f64 / 1e6 }))?);
+            let args = json!({ unit: power.millionths as f64 / 1e6 });
+            lines.push(self.counter(&name, power.at_ns, args)?);
         }
         Ok(())
     }

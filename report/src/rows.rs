@@ -131,6 +131,6 @@ pub(crate) fn merged(report: &Report) -> Report {
 
 /// Runs of the same schedule: all figures and counters are equal.
 fn same(one: &RunResult, other: &RunResult) -> bool {
-    let figures = |r: &RunResult| (r.time_s, r.cpu_energy_j, r.system_energy_j, r.ci95);
+    let figures = |r: &RunResult| (r.time_s, r.energy, r.relative, r.ci95);
     figures(one) == figures(other) && one.counters == other.counters
 }

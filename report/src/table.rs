@@ -8,10 +8,11 @@ use crate::comparison::NOTHING_BY_CHANCE;
 use crate::grid::{is_of_fleet, results_grid, OVER_BOUND, RELATIVE};
 use crate::labels::labelled;
 use crate::model::{Replayed, Report, RunResult};
-use crate::number::Ends;
+use crate::number::is_wide;
 use crate::page::{Page, Room};
 use crate::pareto::{self, pareto_grid};
 use crate::published::published_text;
+use crate::ratios::ONLY_RATIOS;
 use crate::rows::merged;
 use crate::sweep::{points, single_numeric};
 use crate::variations;
@@ -132,10 +133,6 @@ pub(crate) fn setting(report: &Report) -> String {
     )
 }
 
-/// Where the watts are those of another processor.
-pub(crate) const ONLY_RATIOS: &str =
-    "Energies are ratios only, as the watts are another processor's; 'lop machine measure' measures this machine's.";
-
 const OF_FLEET: &str = "Time is the mean response, waiting included. Slowdown is running time over time alone in an idle memory domain; late are those that \
     take more than 5 % longer.";
 
@@ -153,30 +150,33 @@ pub(crate) fn footnote(report: &Report, merged: &Report, shows: impl Fn(&str) ->
         of_columns += " Bound: what no schedule can beat.";
     }
     let mut lines = vec![of_columns];
-    lines.extend(report.only_ratios.then(|| ONLY_RATIOS.to_string()));
+    lines.extend(report.has_only_ratios().then(|| ONLY_RATIOS.to_string()));
     if report.results.iter().any(is_of_fleet) {
         lines.push(OF_FLEET.to_string());
     }
     if report.results.iter().any(|r| r.ci95.is_some()) {
         let runs = report.runs;
-        let is_wide = |r: &RunResult| {
-            let wide = |value, half_width| Ends::of(value, half_width).wide;
-            let half = r.ci95.as_ref();
-            half.is_some_and(|half| {
-                wide(r.time_s, half.time_s)
-                    || wide(r.system_energy_j, half.system_energy_j)
-                    || wide(r.edp_js, half.edp_js)
-            })
+        let has_wide = |r: &RunResult| {
+            let time = r.ci95.map(|ci95| (r.time_s, ci95.time_s));
+            let energies = r.energy.zip(r.ci95).map(|(energy, ci95)| {
+                let edp = ci95.edp_js.map(|ends| (energy.edp_js, ends));
+                [ci95.system_energy_j.map(|ends| (energy.system_energy_j, ends)), edp]
+            });
+            let all = time.into_iter().chain(energies.into_iter().flatten().flatten());
+            all.into_iter().any(|(value, ends)| is_wide(value, ends))
         };
         lines.push(format!(
             "Means over {runs} runs ± half-width of the 95 % confidence interval{}.",
-            match report.results.iter().any(is_wide) {
-                true => ", or the factor of its ends where that reaches below half of the mean",
+            match report.results.iter().any(has_wide) {
+                true => ", or the factor of its ends (×/÷) where that is above 1.1",
                 false => "",
             }
         ));
         // Means of equal times differ from them by rounding.
-        let is_by_chance = |r: &RunResult| r.ci95.is_none_or(|half| half.time_s > 1e-9 * r.time_s);
+        let is_by_chance = |r: &RunResult| {
+            r.ci95
+                .is_none_or(|ci95| ci95.time_s[1] - ci95.time_s[0] > 1e-9 * r.time_s)
+        };
         if !report.results.iter().any(is_by_chance) {
             lines.push(NOTHING_BY_CHANCE.to_string());
         }

@@ -5,7 +5,10 @@ mod common;
 
 use base64::{prelude::BASE64_STANDARD, Engine};
 use common::{report, sweep, timeline};
-use lop_report::{html, published, PointValue, PowerChange, Replayed, Report, ReportError, RunSpan, Timeline, Wakeup};
+use lop_report::{
+    html, published, Energy, PointValue, PowerChange, RelativeRange, Replayed, Report, ReportError, RunSpan, Timeline,
+    Wakeup,
+};
 use serde_json::Value;
 
 /// A data island, unpacked and parsed.
@@ -80,7 +83,10 @@ fn islands_equal_the_input() -> Result<(), ReportError> {
     let results = &island(&page, "report-1-data")["results"];
     for (index, result) in report.results.iter().enumerate() {
         assert_eq!(results[index]["time_s"].as_f64(), Some(result.time_s));
-        assert_eq!(results[index]["edp_js"].as_f64(), Some(result.edp_js));
+        assert_eq!(
+            results[index]["edp_js"].as_f64(),
+            result.energy.map(|energy| energy.edp_js)
+        );
     }
     let data = island(&page, "timeline-1-data");
     assert_eq!(data["end_ns"].as_u64(), Some(timeline.end_ns));
@@ -110,7 +116,7 @@ fn islands_equal_the_input() -> Result<(), ReportError> {
     assert_eq!(numbers(&data["wakeups"]["latency_ns"]), [234]);
     assert_eq!(data["sets"]["set"], serde_json::json!(["high", "low", "high"]));
     assert_eq!(times(&sums(&data["power"]["at"])), [0, 1_000]);
-    assert_eq!(numbers(&data["power"]["uw"]), [12_500_000, 20_000_000]);
+    assert_eq!(numbers(&data["power"]["millionths"]), [12_500_000, 20_000_000]);
     assert_eq!(data["cpu_kinds"], serde_json::json!(["big", "little"]));
     Ok(())
 }
@@ -136,11 +142,11 @@ fn a_run_takes_ten_bytes_of_the_page() -> Result<(), ReportError> {
         });
         long.power.push(PowerChange {
             at_ns: start_ns,
-            uw: 20_000_000,
+            millionths: 20_000_000,
         });
         long.power.push(PowerChange {
             at_ns: end_ns,
-            uw: 10_000_000,
+            millionths: 10_000_000,
         });
         long.runs.push(RunSpan {
             start_ns,
@@ -253,7 +259,17 @@ fn whiskers(page: &str) -> usize {
 /// A line and a path of whiskers for each policy and panel (six panels); each whisker starts with its upper end.
 #[test]
 fn sweeps_have_a_line_a_policy_and_whiskers() -> Result<(), ReportError> {
-    let page = html(&[sweep()], &[])?;
+    let mut sweep = sweep();
+    for result in &mut sweep.results {
+        let around = |ratio: f64| [ratio / 1.01, ratio * 1.01];
+        result.relative_ci95 = Some(RelativeRange {
+            time: around(result.relative.time),
+            system_energy: around(result.relative.system_energy),
+            edp: around(result.relative.edp),
+            response: None,
+        });
+    }
+    let page = html(&[sweep], &[])?;
     assert_eq!(page.matches("<path class=\"line\"").count(), 2 * 6);
     assert_eq!(whiskers(&page), 4 * 6);
     Ok(())
@@ -265,9 +281,15 @@ fn flat_sweeps_are_drawn() -> Result<(), ReportError> {
     for value in [0.0, 5.0] {
         let mut report = sweep();
         for result in &mut report.results {
-            (result.time_s, result.system_energy_j, result.edp_js) = (value, value, value);
+            result.time_s = value;
+            result.energy = Some(Energy {
+                cpu_energy_j: value,
+                system_energy_j: value,
+                system_power_w: value,
+                edp_js: value,
+            });
             (result.relative.time, result.relative.system_energy, result.relative.edp) = (1.0, 1.0, 1.0);
-            (result.bounds.time_s, result.bounds.system_energy_j) = (0.0, 0.0);
+            (result.bounds.time_s, result.bounds.system_energy_j) = (0.0, None);
             result.ci95 = None;
         }
         let page = html(&[report], &[])?;

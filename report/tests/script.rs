@@ -46,7 +46,7 @@ const model = buildModel({
   speeds: { at: [0, 4], cpu: [0, 0], khz: [1e6, 3e6] },
   sets: { at: [], cpu: [], set: [] },
   wakeups: { at: [1, 4], cpu: [0, 0], task: [0, 1], latency_ns: [1, 1] },
-  power: { at: [0, 3], uw: [2e6, 4e6] },
+  power: { at: [0, 3], millionths: [2e6, 4e6], unit: "W" },
 });
 const speeds = (view, columns) => [...stepMean(model.speeds[0].at_ns, (i) => model.speeds[0].khz[i], 8, view, columns)];
 assert.deepStrictEqual([...busyShare(model.runs[0], { from: 0, to: 8 }, 4)], [0, 1, 1, 0.5]);
@@ -58,11 +58,14 @@ assert.strictEqual(stateAt(model, 0, 7.5).run, null);
 assert.strictEqual(wakeupNear(model, 0, 5.5, 0), 1);
 assert.strictEqual(wakeupNear(model, 0, 3.5, 1), null);
 assert.strictEqual(powerAt(model, 2), 2e6);
-assert.deepStrictEqual([model.mostUw, model.hasPower, cpuLabel(model, 0)], [4e6, true, "little 0"]);
+assert.deepStrictEqual([model.mostPower, model.hasPower, cpuLabel(model, 0)], [4e6, true, "little 0"]);
 assert.deepStrictEqual(
-  [...stepMean(model.raw.power.at_ns, (i) => model.raw.power.uw[i], 8, { from: 2, to: 4 }, 1)], [3e6],
+  [...stepMean(model.raw.power.at_ns, (i) => model.raw.power.millionths[i], 8, { from: 2, to: 4 }, 1)], [3e6],
 );
-assert.strictEqual(wattText(12345600), "12.35 W");
+assert.strictEqual(powerText(model, 12345600), "12.35 W");
+model.raw.power.unit = "1 = mean of linux";
+assert.strictEqual(powerText(model, 1234560), "1.235");
+model.raw.power.unit = "W";
 assert.strictEqual(durationText(2556), "2.556 \u00b5s");
 assert.strictEqual(timeText(1234567890, 1000), "1.234568 s");
 assert.deepStrictEqual(timeSteps(0, 10, 5).steps, [0, 2, 4, 6, 8, 10]);
@@ -95,7 +98,7 @@ globalThis.ImageData = class {
 "#;
 
 const DRAWN: &str = r#"
-drawTimeline(context, model, { from: 0, to: 8 }, 400, 1, 0, model.mostUw);
+drawTimeline(context, model, { from: 0, to: 8 }, 400, 1, 0, model.mostPower);
 for (const text of ["little 0", "power", "4 W", "0 W", "a", "wakeup 1: a, runs after 1 ns"]) assert(texts.includes(text), `no ${text}: ${texts}`);
 "#;
 

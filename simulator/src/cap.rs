@@ -48,7 +48,7 @@ impl PowerCap {
     /// One line about the cap, for users.
     pub fn describe(&self, machine: &Machine) -> String {
         let watts = |uw: u64| format!("{:.1} W", uw as f64 / 1e6);
-        let (limit, draws, name) = (watts(self.limit_uw), watts(self.draws_uw), &machine.name);
+        let (limit, draws, name) = (watts(self.limit_uw), watts(self.draws_uw), machine.title());
         let unlimited = "policies without sets (linux, pack, scatter, random) ignore the cap";
         if self.draws_uw > self.limit_uw {
             return format!(

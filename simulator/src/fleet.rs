@@ -155,7 +155,7 @@ impl Fleet {
             let idle_w = model.power_w(0);
             return Err(format!(
                 "off_w = {}, but '{}' draws {idle_w} W idle",
-                setup.off_w, model.name
+                setup.off_w, model.title
             ));
         }
         Ok(Self { setup, models })

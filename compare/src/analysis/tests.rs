@@ -216,6 +216,15 @@ fn idle_power_of_no_step_is_none() {
 }
 
 #[test]
+fn watts_of_another_processor_are_in_no_warning() {
+    let mut measured = in_steps([36.0; 4]);
+    (measured.idle.before_w, measured.idle.after_w) = (Some(40.0), Some(60.0));
+    assert!(warning(&measured, "50.00 W") && warning(&measured, "-14.00 J"));
+    measured.header.meter.as_mut().unwrap().only_ratios = true;
+    assert!(!warning(&measured, " W") && !warning(&measured, " J"));
+}
+
+#[test]
 fn load_of_others_heat_and_governors_are_told() {
     let around = |others_s, stolen_s, hottest_c, governor: &str| Around {
         others_s: Some(others_s),

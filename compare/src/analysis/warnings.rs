@@ -32,8 +32,10 @@ pub(super) fn warnings(measured: &Measured, idle: &Idle, rows: &[Row]) -> Vec<St
     found.extend(hotter(&measured.runs));
     found.extend(governors(&measured.runs));
     found.extend(idle_unseen(measured, idle));
-    found.extend(idle_drift(idle));
-    found.extend(rows.iter().filter_map(|row| below_idle(measured, idle, row)));
+    if !(measured.header.meter.as_ref()).is_some_and(|meter| meter.only_ratios) {
+        found.extend(idle_drift(idle));
+        found.extend(rows.iter().filter_map(|row| below_idle(measured, idle, row)));
+    }
     found
 }
 
@@ -236,9 +238,6 @@ fn idle_drift(idle: &Idle) -> Option<String> {
 }
 
 fn below_idle(measured: &Measured, idle: &Idle, row: &Row) -> Option<String> {
-    if (measured.header.meter.as_ref()).is_some_and(|meter| meter.only_ratios) {
-        return None;
-    }
     let (net_j, idle_w) = (row.net_energy_j?.mean, idle.mean_w()?);
     (net_j < 0.0).then(|| {
         format!(

@@ -40,10 +40,13 @@ pub fn comparison_csv(comparison: &Comparison) -> String {
     let first = comparison.results.first();
     let parameters: Vec<&String> = first.map(|row| row.parameters.keys().collect()).unwrap_or_default();
     let mut heading: Vec<String> = COLUMNS.iter().map(|(name, _)| name.to_string()).collect();
+    heading.push("meter".to_string());
     heading.extend(parameters.iter().map(|name| format!("parameter_{name}")));
     let mut text = csv_line(&heading);
     for row in &comparison.results {
         let mut cells: Vec<String> = COLUMNS.iter().map(|(_, cell)| cell(row)).collect();
+        let meter = comparison.meter.as_ref().map(|meter| meter.name.clone());
+        cells.push(meter.unwrap_or_default());
         cells.extend(
             parameters
                 .iter()

@@ -6,8 +6,8 @@ use serde_json::{json, Map, Value};
 
 /// One object with `results`. Each result has hyperfine's fields (times in s), then those of every study of this program. `times`,
 /// `energies_j` and `memory_usage_byte` hold the runs that did not fail, and `rounds` the round of each, from 0 on: two results are paired by
-/// these. `outliers` are indices in the same lists. `exit_codes` holds all runs. Energies are absent without a meter, and where it moved by no
-/// step in any run. `interval` is the method of all intervals: `t` or `bca`. `verdict` has a sentence for each result that others are compared with. Simulated results have `bounds` and `counters` too, means over the rounds.
+/// these. `outliers` are indices in the same lists. `exit_codes` holds all runs. Energies are absent without a meter, where it moved by no
+/// step in any run, and where `meter.only_ratios`. `interval` is the method of all intervals: `t` or `bca`. `verdict` has a sentence for each result that others are compared with. Simulated results have `bounds` and `counters` too, means over the rounds.
 pub fn comparison_json(comparison: &Comparison) -> String {
     let results: Vec<Value> = comparison.results.iter().map(|row| result(comparison, row)).collect();
     let mut object = Map::new();
@@ -56,6 +56,7 @@ fn meter(comparison: &Comparison) -> Value {
             "name": meter.name,
             "whole_system": meter.whole_system,
             "update_period_s": meter.update_period_s,
+            "only_ratios": meter.only_ratios,
         })
     })
 }

@@ -21,7 +21,8 @@ pub use text::comparison_text;
 use crate::grid::{Column, Grid};
 use crate::model::Replayed;
 use crate::number::{Large, Scale};
-use crate::table::{recorded, CANNOT_KNOW, ONLY_RATIOS};
+use crate::ratios::ONLY_RATIOS;
+use crate::table::{recorded, CANNOT_KNOW};
 use crate::Bounds;
 use lop_machine::meter::MeterKind;
 use serde_json::{Map, Value};
@@ -74,10 +75,6 @@ pub struct TimeUnit {
 }
 
 impl Comparison {
-    fn only_ratios(&self) -> bool {
-        self.meter.as_ref().is_some_and(|meter| meter.only_ratios)
-    }
-
     /// The same, with the shortest mean time first, and last the rows that have none.
     #[must_use]
     pub fn by_mean_time(&self) -> Self {
@@ -105,7 +102,7 @@ pub struct UsedMeter {
     /// Whether energies are those of the whole system, or of the processor and its memory only, or of GPUs.
     pub whole_system: bool,
     pub update_period_s: Option<f64>,
-    /// The watts are those of another processor, so no joules are shown to people.
+    /// The watts are those of another processor ([`Comparison::only_ratios`]).
     pub only_ratios: bool,
 }
 
@@ -233,11 +230,8 @@ const fn quantity(
 }
 
 impl Quantity {
-    /// `None`: no row has it, or it is an energy of which only ratios are shown.
+    /// `None`: no row has it.
     fn scale(&self, comparison: &Comparison) -> Option<Scale> {
-        if comparison.only_ratios() && self.unit != "s" {
-            return None;
-        }
         let spreads: Vec<Spread> = comparison.results.iter().filter_map(self.of).collect();
         let means = spreads.iter().map(|spread| spread.mean.value);
         let chosen = comparison.time_unit.filter(|_| self.unit == "s");
@@ -481,7 +475,7 @@ fn notes(comparison: &Comparison) -> Vec<String> {
     }
     notes.extend(comparison.no_meter.clone());
     let idle_w = comparison.idle_before_w.zip(comparison.idle_after_w);
-    if let Some((before, after)) = idle_w.filter(|_| !comparison.only_ratios()) {
+    if let Some((before, after)) = idle_w {
         notes.push(format!(
             "Idle power: {before:.2} W before, {after:.2} W after; net energy is energy less their mean times time."
         ));

@@ -110,8 +110,7 @@ fn lines_with<'a>(text: &'a str, start: &str) -> Vec<&'a str> {
 }
 
 /// Every quantity, names as long as those of policies are, ratios with intervals.
-#[test]
-fn the_tables_for_a_terminal_are_as_wide_as_one() {
+fn with_energies() -> Comparison {
     let ratio = Estimate {
         value: 0.984,
         interval: Some((0.983, 0.985)),
@@ -133,7 +132,12 @@ fn the_tables_for_a_terminal_are_as_wide_as_one() {
         value: 1.0,
         interval: None,
     };
-    let mut comparison = comparison(vec![full("linux:schedutil", one), full("highlow-spare", ratio)]);
+    comparison(vec![full("linux:schedutil", one), full("highlow-spare", ratio)])
+}
+
+#[test]
+fn the_tables_for_a_terminal_are_as_wide_as_one() {
+    let comparison = with_energies();
     let text = comparison_text(&comparison, Room::UNLIMITED);
     let table: Vec<&str> = text.lines().skip(3).take_while(|line| !line.is_empty()).collect();
     assert_eq!(table.len(), 2 + 2 * QUANTITIES.len(), "{text}");
@@ -149,26 +153,53 @@ fn the_tables_for_a_terminal_are_as_wide_as_one() {
         "it has no ratio"
     );
     assert!(lines_with(&text, "runs").is_empty(), "all as many as there were rounds");
-    // Watts of another processor: times and ratios.
+}
+
+/// Watts of another processor: every output has times, ratios and the donor.
+#[test]
+fn no_output_has_an_absolute_energy_by_foreign_watts() {
+    let mut comparison = with_energies();
+    let donor = "modelled from this (watts of phenom-9750, another processor)";
     comparison.meter = Some(UsedMeter {
         kind: "modelled".into(),
-        name: "modelled from this (watts of phenom-9750, another processor)".into(),
+        name: donor.into(),
         whole_system: true,
         update_period_s: None,
         only_ratios: true,
     });
     (comparison.idle_before_w, comparison.idle_after_w) = (Some(110.0), Some(111.0));
-    let text = comparison_text(&comparison, Room::UNLIMITED);
-    let energies = lines_with(&text, "energy ");
-    assert!(energies[1].ends_with("  0.984 [0.983, 0.985]"), "{text}");
-    assert!(
-        text.contains("another processor") && text.contains("Energies are ratios only"),
-        "{text}"
-    );
-    assert!(
-        !text.contains("10894") && !text.contains(" J") && !text.contains(" W "),
-        "{text}"
-    );
+    comparison.results[1].energies_j = vec![10894.0];
+    comparison.results[1].modelled = Some(Modelled {
+        stands_for: None,
+        bounds: Bounds {
+            time_s: 60.0,
+            system_energy_j: Some(7000.0),
+        },
+        counters: serde_json::from_str("{\"base_energy_j\":7777.0}").unwrap(),
+    });
+    let written = |comparison: &Comparison| {
+        [
+            comparison_text(comparison, Room::UNLIMITED),
+            comparison_json(comparison),
+            comparison_csv(comparison),
+            comparison_markdown(comparison),
+            comparison_asciidoc(comparison),
+            comparison_orgmode(comparison),
+            comparison_html(comparison),
+        ]
+    };
+    let absolute = ["10894", "9894", "129.8", "914500", "7000.0", "7777", "111.0"];
+    let shows = |text: &str| absolute.iter().any(|figure| text.contains(figure));
+    for (own, foreign) in written(&comparison)
+        .iter()
+        .zip(written(&comparison.clone().only_ratios()))
+    {
+        assert!(shows(own) && !shows(&foreign), "{foreign}");
+        assert!(foreign.contains(donor), "{foreign}");
+        assert!(foreign.contains("0.984") && foreign.contains("0.983"), "{foreign}");
+    }
+    let text = comparison_text(&comparison.only_ratios(), Room::UNLIMITED);
+    assert!(text.contains("Energies are ratios only"), "{text}");
 }
 
 #[test]

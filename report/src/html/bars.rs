@@ -5,7 +5,7 @@ use super::escape::escape;
 use super::measure::Measure;
 use super::published;
 use crate::model::Report;
-use crate::number::{percent_above, tick_labels, ticks, Ends, Scale};
+use crate::number::{percent_above, tick_labels, ticks, Scale};
 use crate::page::lines_of;
 use crate::published::Mark;
 use crate::rows::Overall;
@@ -27,7 +27,7 @@ const CHARACTERS: usize = 40;
 struct Bar<'a> {
     names: &'a [&'a str],
     value: f64,
-    half_width: Option<f64>,
+    interval: Option<[f64; 2]>,
     /// 0: none.
     bound: f64,
     marks: Vec<Mark<'a>>,
@@ -41,7 +41,7 @@ pub(crate) fn bars(report: &Report, rows: &[Overall], measure: &Measure, colour:
     let bars = rows.iter().map(|row| Bar {
         names: &row.names,
         value: (measure.value)(row.results[0]),
-        half_width: (measure.half_width)(row.results[0]),
+        interval: (measure.interval)(row.results[0]),
         bound: (measure.bound)(row.results[0]),
         marks: measure
             .marks(report, &results)
@@ -70,7 +70,7 @@ pub(crate) fn mean_bars(
     let bars = rows.iter().map(|row| Bar {
         names: &row.names,
         value: of(row),
-        half_width: None,
+        interval: None,
         bound: 0.0,
         marks: Vec::new(),
         colour: colour(row.names[0]),
@@ -87,7 +87,7 @@ pub(crate) fn mean_bars(
 fn figure(name: &str, unit: &str, scale: &Scale, reference: Option<f64>, mut bars: Vec<Bar>) -> String {
     bars.sort_by(|a, b| a.value.total_cmp(&b.value));
     let drawn = bars.iter().flat_map(|bar| {
-        let whisker = Ends::of(bar.value, bar.half_width.unwrap_or(0.0)).high;
+        let whisker = bar.interval.map_or(bar.value, |[_, high]| high);
         [whisker, bar.bound]
             .into_iter()
             .chain(bar.marks.iter().map(|mark| mark.value))
@@ -133,7 +133,7 @@ fn axis(svg: &mut String, steps: &[f64], end: f64, bottom: f64) {
 
 fn draw(svg: &mut String, bar: &Bar, lines: &[String], top: f64, scale: &Scale, x: &dyn Fn(f64) -> f64) {
     let y = top + LINE * lines.len() as f64 + GAPS[0];
-    let value = scale.with_interval(bar.value, bar.half_width);
+    let value = scale.with_interval(bar.value, bar.interval);
     let above = percent_above(bar.value, bar.bound).map_or_else(String::new, |percent| {
         format!(", {percent:.1} % over the lower bound of {}", scale.text(bar.bound))
     });
@@ -164,9 +164,8 @@ fn draw(svg: &mut String, bar: &Bar, lines: &[String], top: f64, scale: &Scale, 
             y + BAR + 3.0
         );
     }
-    if let Some(half_width) = bar.half_width {
-        let ends = Ends::of(bar.value, half_width);
-        let (low, high, middle) = (x(ends.low.max(0.0)), x(ends.high), y + BAR / 2.0);
+    if let Some(ends) = bar.interval {
+        let ([low, high], middle) = (ends.map(x), y + BAR / 2.0);
         let (up, down) = (middle - 4.0, middle + 4.0);
         let _ = write!(
             svg,

@@ -6,7 +6,7 @@ use super::axis::XAxis;
 use super::escape::escape;
 use super::measure::Measure;
 use crate::model::{Report, RunResult};
-use crate::number::{tick_labels, ticks, Ends, Scale};
+use crate::number::{tick_labels, ticks, Scale};
 use crate::sweep::Dimension;
 use std::fmt::Write;
 
@@ -98,10 +98,10 @@ impl Panel<'_> {
     fn y_steps(&self, scale: &Scale) -> Vec<f64> {
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         for result in self.results {
-            let half_width = (self.measure.half_width)(result).unwrap_or(0.0);
-            let ends = Ends::of((self.measure.value)(result), half_width);
-            low = low.min(ends.low / scale.divisor);
-            high = high.max(ends.high / scale.divisor);
+            let value = (self.measure.value)(result);
+            let ends = (self.measure.interval)(result).unwrap_or([value; 2]);
+            low = low.min(ends[0] / scale.divisor);
+            high = high.max(ends[1] / scale.divisor);
         }
         for mark in self.measure.marks(self.report, self.results) {
             low = low.min(mark.value / scale.divisor);
@@ -232,9 +232,8 @@ impl Panel<'_> {
         for (x, result) in places {
             let value = (self.measure.value)(result);
             markers.push_str(&super::marker(index, x, frame.top_of(value), size));
-            if let Some(half_width) = (self.measure.half_width)(result) {
-                let ends = Ends::of(value, half_width);
-                let (up, down) = (frame.top_of(ends.high), frame.top_of(ends.low));
+            if let Some(ends) = (self.measure.interval)(result) {
+                let [down, up] = ends.map(|end| frame.top_of(end));
                 let left = x - 3.0;
                 let _ = write!(
                     whiskers,

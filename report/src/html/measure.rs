@@ -14,8 +14,8 @@ pub(crate) struct Measure {
     pub energy: bool,
     pub large: Large,
     pub value: fn(&RunResult) -> f64,
-    /// Half-width of the 95 % confidence interval of the mean.
-    pub half_width: fn(&RunResult) -> Option<f64>,
+    /// 95 % confidence interval, from low to high.
+    pub interval: fn(&RunResult) -> Option<[f64; 2]>,
     /// What no schedule can beat.
     pub bound: fn(&RunResult) -> f64,
     /// The published numbers that are drawn with it: of which measure, and whether (true) as ratios to the first policy.
@@ -28,21 +28,20 @@ pub(crate) const TIME: Measure = Measure {
     energy: false,
     large: Large::Plain,
     value: |r| r.time_s,
-    half_width: |r| r.ci95.map(|i| i.time_s),
+    interval: |r| Some(r.ci95?.time_s),
     bound: |r| r.bounds.time_s,
     published: (published::Measure::Time, false),
 };
 
-/// Against the first policy of the point. The interval is that of the policy's own mean in the same unit; the first policy's is
-/// not added to it.
+/// Against the first policy of the point, in pairs of runs.
 pub(crate) const RELATIVE_TIME: Measure = Measure {
     name: "relative time",
     unit: "",
     energy: false,
     large: Large::Plain,
     value: |r| r.relative.time,
-    half_width: |r| r.ci95.map(|i| in_unit(i.time_s, r.relative.time, r.time_s)),
-    bound: |r| in_unit(r.bounds.time_s, r.relative.time, r.time_s),
+    interval: |r| Some(r.relative_ci95?.time),
+    bound: |r| r.relative_bounds.time,
     published: (published::Measure::Time, true),
 };
 
@@ -52,11 +51,8 @@ pub(crate) const RELATIVE_ENERGY: Measure = Measure {
     energy: true,
     large: Large::Plain,
     value: |r| r.relative.system_energy,
-    half_width: |r| {
-        r.ci95
-            .map(|i| in_unit(i.system_energy_j, r.relative.system_energy, r.system_energy_j))
-    },
-    bound: |r| in_unit(r.bounds.system_energy_j, r.relative.system_energy, r.system_energy_j),
+    interval: |r| Some(r.relative_ci95?.system_energy),
+    bound: |r| r.relative_bounds.system_energy,
     published: (published::Measure::Energy, true),
 };
 
@@ -66,8 +62,8 @@ pub(crate) const RELATIVE_EDP: Measure = Measure {
     energy: true,
     large: Large::Plain,
     value: |r| r.relative.edp,
-    half_width: |r| r.ci95.map(|i| in_unit(i.edp_js, r.relative.edp, r.edp_js)),
-    bound: |r| in_unit((EDP.bound)(r), r.relative.edp, r.edp_js),
+    interval: |r| Some(r.relative_ci95?.edp),
+    bound: |r| r.relative_bounds.edp,
     published: (published::Measure::Edp, true),
 };
 
@@ -76,9 +72,9 @@ pub(crate) const ENERGY: Measure = Measure {
     unit: "J",
     energy: true,
     large: Large::FromThousand,
-    value: |r| r.system_energy_j,
-    half_width: |r| r.ci95.map(|i| i.system_energy_j),
-    bound: |r| r.bounds.system_energy_j,
+    value: |r| r.energy.map_or(0.0, |energy| energy.system_energy_j),
+    interval: |r| r.ci95?.system_energy_j,
+    bound: |r| r.bounds.system_energy_j.unwrap_or(0.0),
     published: (published::Measure::Energy, false),
 };
 
@@ -88,8 +84,8 @@ pub(crate) const POWER: Measure = Measure {
     unit: "W",
     energy: true,
     large: Large::FromThousand,
-    value: |r| r.system_power_w,
-    half_width: |_| None,
+    value: |r| r.energy.map_or(0.0, |energy| energy.system_power_w),
+    interval: |_| None,
     bound: |_| 0.0,
     published: (published::Measure::Power, false),
 };
@@ -100,9 +96,9 @@ pub(crate) const EDP: Measure = Measure {
     unit: "J s",
     energy: true,
     large: Large::FromThousand,
-    value: |r| r.edp_js,
-    half_width: |r| r.ci95.map(|i| i.edp_js),
-    bound: |r| r.bounds.time_s * r.bounds.system_energy_j,
+    value: |r| r.energy.map_or(0.0, |energy| energy.edp_js),
+    interval: |r| r.ci95?.edp_js,
+    bound: |r| r.bounds.time_s * (ENERGY.bound)(r),
     published: (published::Measure::Edp, false),
 };
 
@@ -113,7 +109,7 @@ pub(crate) const RESPONSE: Measure = Measure {
     energy: false,
     large: Large::Plain,
     value: |r| response_s(r).unwrap_or(0.0),
-    half_width: |_| None,
+    interval: |_| None,
     bound: |_| 0.0,
     published: (published::Measure::None, false),
 };
@@ -123,8 +119,8 @@ pub(crate) const RESPONSE_EDP: Measure = Measure {
     unit: "J s",
     energy: true,
     large: Large::FromThousand,
-    value: |r| r.system_energy_j * response_s(r).unwrap_or(0.0),
-    half_width: |_| None,
+    value: |r| (ENERGY.value)(r) * response_s(r).unwrap_or(0.0),
+    interval: |_| None,
     bound: |_| 0.0,
     published: (published::Measure::None, false),
 };
@@ -137,19 +133,13 @@ pub(crate) const LOSS: Measure = Measure {
     energy: false,
     large: Large::Plain,
     value: |r| r.class.as_ref().map_or(0.0, |class| 100.0 * class.loss),
-    half_width: |r| r.class.as_ref().map(|class| 100.0 * class.deviation),
+    interval: |r| {
+        let class = r.class.as_ref()?;
+        Some([class.loss - class.deviation, class.loss + class.deviation].map(|end| 100.0 * end))
+    },
     bound: |_| 0.0,
     published: (published::Measure::None, false),
 };
-
-/// `amount` in the unit in which the result's own `value` is `relative`.
-fn in_unit(amount: f64, relative: f64, value: f64) -> f64 {
-    if value > 0.0 {
-        amount * relative / value
-    } else {
-        0.0
-    }
-}
 
 impl Measure {
     /// What was published of these results.

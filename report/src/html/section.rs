@@ -67,7 +67,7 @@ pub(crate) fn section(report: &Report, number: usize, palette: &[&str], heading:
     html.push_str(&tables(report));
     html.push_str(&applications(&groups));
     html.push_str(&published(report));
-    html.push_str(&counters(report, &groups));
+    html.push_str(&counters(&groups));
     html + timelines + "</section>\n"
 }
 
@@ -91,7 +91,7 @@ fn first_charts(report: &Report, rows: &[Overall], palette: &[&str]) -> String {
     }));
     let one_point = rows.first().is_some_and(|first| first.results.len() == 1);
     if one_point {
-        let measures = match (every, report.only_ratios) {
+        let measures = match (every, report.has_only_ratios()) {
             (true, false) => vec![RESPONSE_EDP, ENERGY, RESPONSE],
             (true, true) => vec![RELATIVE_ENERGY, RESPONSE],
             (false, false) => vec![EDP, ENERGY, TIME],
@@ -200,7 +200,7 @@ fn all_curves(report: &Report, number: usize, palette: &[&str]) -> String {
         }
         html.push_str("<div class=\"charts\">\n");
         let clocked: Vec<&RunResult> = results.iter().copied().filter(|r| response_s(r).is_some()).collect();
-        let absolute = [ENERGY, EDP].into_iter().filter(|_| !report.only_ratios);
+        let absolute = [ENERGY, EDP].into_iter().filter(|_| !report.has_only_ratios());
         let measures = [RELATIVE_TIME, RELATIVE_ENERGY, RELATIVE_EDP, TIME]
             .into_iter()
             .chain(absolute);
@@ -299,14 +299,14 @@ fn applications(groups: &[PointGroup]) -> String {
     html
 }
 
-fn counters(report: &Report, groups: &[PointGroup]) -> String {
+fn counters(groups: &[PointGroup]) -> String {
     let mut html = "<details><summary>Counters</summary>\n".to_string();
     for group in groups {
         let label = group.label();
         if !label.is_empty() {
             let _ = writeln!(html, "<h4>{}</h4>", escape(&label));
         }
-        html.push_str(&html_table(&counters_grid(report, group), 0));
+        html.push_str(&html_table(&counters_grid(group), 0));
     }
     html + "</details>\n"
 }

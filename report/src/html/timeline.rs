@@ -26,7 +26,7 @@ struct Columns<'a> {
     sets: Sets,
     runs: Runs,
     wakeups: Wakeups,
-    power: Powers,
+    power: Powers<'a>,
 }
 
 #[derive(Serialize)]
@@ -53,9 +53,10 @@ struct Runs {
 }
 
 #[derive(Serialize)]
-struct Powers {
+struct Powers<'a> {
     at: Vec<i64>,
-    uw: Vec<u64>,
+    millionths: Vec<u64>,
+    unit: &'a str,
 }
 
 #[derive(Serialize)]
@@ -124,7 +125,8 @@ pub(crate) fn data(timeline: &Timeline, number: usize) -> Result<String, ReportE
         },
         power: Powers {
             at: differences(timeline.power.iter().map(|p| at(p.at_ns))),
-            uw: timeline.power.iter().map(|p| p.uw).collect(),
+            millionths: timeline.power.iter().map(|p| p.millionths).collect(),
+            unit: &timeline.power_unit,
         },
     };
     island(&format!("timeline-{number}-data"), &serde_json::to_string(&columns)?)
@@ -173,10 +175,19 @@ pub(crate) fn folded(timelines: &[(usize, &Timeline)]) -> String {
 
 const HOW_TO_MOVE: &str = "<p class=\"note\">Drag to move, wheel to zoom (click first, or hold Ctrl), pinch on a touch screen. Keys: arrows, + and -, 0 for the whole run, n and p for the next and previous wakeup.</p>\n<noscript><p>A script draws the timelines, and scripts are switched off.</p></noscript>\n";
 
-const POWER_KEY: &str = "<span class=\"key\"><span class=\"swatch power\" aria-hidden=\"true\"></span>power of cores and voltage domains, without base load and memory</span>\n";
+fn power_key(unit: &str) -> String {
+    format!(
+        "<span class=\"key\"><span class=\"swatch power\" aria-hidden=\"true\"></span>power ({}) of cores and voltage domains, without base load and memory</span>\n",
+        escape(unit)
+    )
+}
 
 fn markup(timeline: &Timeline, number: usize) -> String {
     let speed = |khz: u64| format!("{} MHz", khz as f64 / 1e3);
+    let power = match timeline.power.is_empty() {
+        true => String::new(),
+        false => power_key(&timeline.power_unit),
+    };
     fill(
         MARKUP,
         &[
@@ -186,7 +197,7 @@ fn markup(timeline: &Timeline, number: usize) -> String {
             ("slowest", &speed(timeline.min_khz)),
             ("fastest", &speed(timeline.max_khz)),
             ("sets", &set_keys(timeline)),
-            ("power", if timeline.power.is_empty() { "" } else { POWER_KEY }),
+            ("power", &power),
         ],
     )
 }

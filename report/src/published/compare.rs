@@ -167,6 +167,7 @@ pub(super) fn lies_at(result: &RunResult, point: &Point) -> bool {
 fn measured(result: &RunResult, measure: Measure) -> Result<BTreeMap<String, f64>, String> {
     let counter = |name: &str| result.counters.get(name).ok_or(format!("no counter {name}"));
     let all = |value: f64| Ok([(String::new(), value)].into());
+    let energy = || result.energy.ok_or("no watts of this machine");
     let by_application = |name: &str| -> Result<BTreeMap<String, f64>, String> {
         let times = counter(name)?.as_object().ok_or("expected times of applications")?;
         let time = |(name, time): (&String, &serde_json::Value)| Some((name.clone(), time.as_f64()?));
@@ -174,9 +175,9 @@ fn measured(result: &RunResult, measure: Measure) -> Result<BTreeMap<String, f64
     };
     match measure {
         Measure::Time => all(result.time_s),
-        Measure::Power => all(result.system_power_w),
-        Measure::Energy => all(result.system_energy_j),
-        Measure::Edp => all(result.edp_js),
+        Measure::Power => all(energy()?.system_power_w),
+        Measure::Energy => all(energy()?.system_energy_j),
+        Measure::Edp => all(energy()?.edp_js),
         Measure::ApplicationTime => all(counter("mean_app_time_s")?.as_f64().ok_or("expected a number")?),
         Measure::ApplicationSpeed => {
             let times = by_application("app_time_s")?;

@@ -2,7 +2,7 @@
 //! Reading, comparing and printing, by hand.
 
 use super::*;
-use crate::model::{Bounds, Class, Relative, Report, RunResult};
+use crate::model::{Bounds, Class, Energy, Relative, Report, RunResult};
 use crate::page::{Page, Room};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -25,10 +25,12 @@ fn result(policy: &str, jobs: f64, time_s: f64, system_energy_j: f64) -> RunResu
         relative_ci95: None,
         point: [("jobs".to_string(), PointValue::Number(jobs))].into(),
         time_s,
-        cpu_energy_j: system_energy_j,
-        system_energy_j,
-        system_power_w: system_energy_j / time_s,
-        edp_js: time_s * system_energy_j,
+        energy: Some(Energy {
+            cpu_energy_j: system_energy_j,
+            system_energy_j,
+            system_power_w: system_energy_j / time_s,
+            edp_js: time_s * system_energy_j,
+        }),
         relative: Relative {
             time: 1.0,
             system_energy: 1.0,
@@ -36,7 +38,12 @@ fn result(policy: &str, jobs: f64, time_s: f64, system_energy_j: f64) -> RunResu
         },
         bounds: Bounds {
             time_s: 0.0,
-            system_energy_j: 0.0,
+            system_energy_j: None,
+        },
+        relative_bounds: Relative {
+            time: 0.0,
+            system_energy: 0.0,
+            edp: 0.0,
         },
         energy_source: "modelled".to_string(),
         counters: serde_json::Map::new(),
@@ -55,7 +62,6 @@ fn report() -> Report {
         energy_source: "modelled".to_string(),
         seed: 1,
         runs: 1,
-        only_ratios: false,
         goal: None,
         results: vec![
             result("linux", 1.0, 100.0, 7200.0),

@@ -11,14 +11,12 @@ fn result(policy: &str, time_s: f64, energy_j: f64) -> RunResult {
         relative_ci95: Some(RelativeRange {
             time: [time_s / 100.0; 2],
             system_energy: [energy_j / 1000.0; 2],
+            edp: [relative; 2],
             response: None,
         }),
         point: BTreeMap::new(),
         time_s,
-        cpu_energy_j: energy_j,
-        system_energy_j: energy_j,
-        system_power_w: energy_j / time_s,
-        edp_js: time_s * energy_j,
+        energy: None,
         relative: Relative {
             time: time_s / 100.0,
             system_energy: energy_j / 1000.0,
@@ -26,7 +24,12 @@ fn result(policy: &str, time_s: f64, energy_j: f64) -> RunResult {
         },
         bounds: Bounds {
             time_s: 1.0,
-            system_energy_j: 1.0,
+            system_energy_j: None,
+        },
+        relative_bounds: Relative {
+            time: 0.0,
+            system_energy: 0.0,
+            edp: 0.0,
         },
         energy_source: "modelled".to_string(),
         counters: serde_json::Map::new(),
@@ -44,7 +47,6 @@ fn report(results: Vec<RunResult>) -> Report {
         energy_source: "modelled".to_string(),
         seed: 1,
         runs: 3,
-        only_ratios: false,
         goal: None,
         results,
         cells: Vec::new(),
@@ -114,6 +116,7 @@ fn within(mut of: RunResult, time: [f64; 2], system_energy: [f64; 2]) -> RunResu
     of.relative_ci95 = Some(RelativeRange {
         time,
         system_energy,
+        edp: [1.0; 2],
         response: None,
     });
     of

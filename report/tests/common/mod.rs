@@ -15,7 +15,6 @@ pub fn report() -> Report {
         energy_source: "modelled".to_string(),
         seed: 7,
         runs: 1,
-        only_ratios: false,
         goal: None,
         results: vec![
             result("linux:performance", 100.0, 5000.0, (1.0, 1.0, 1.0)),
@@ -36,10 +35,12 @@ pub fn result(policy: &str, time_s: f64, system_energy_j: f64, relative: (f64, f
         relative_ci95: None,
         point: BTreeMap::new(),
         time_s,
-        cpu_energy_j: system_energy_j / 2.0,
-        system_energy_j,
-        system_power_w: system_energy_j / time_s,
-        edp_js: system_energy_j * time_s,
+        energy: Some(Energy {
+            cpu_energy_j: system_energy_j / 2.0,
+            system_energy_j,
+            system_power_w: system_energy_j / time_s,
+            edp_js: system_energy_j * time_s,
+        }),
         relative: Relative {
             time: relative.0,
             system_energy: relative.1,
@@ -47,7 +48,12 @@ pub fn result(policy: &str, time_s: f64, system_energy_j: f64, relative: (f64, f
         },
         bounds: Bounds {
             time_s: 80.0,
-            system_energy_j: 4000.0,
+            system_energy_j: Some(4000.0),
+        },
+        relative_bounds: Relative {
+            time: 0.8,
+            system_energy: 0.8,
+            edp: 0.64,
         },
         energy_source: "modelled".to_string(),
         counters: counters.as_object().cloned().unwrap_or_default(),
@@ -65,10 +71,12 @@ pub fn sweep() -> Report {
         for result in &both {
             let mut result = result.clone();
             result.point.insert("jobs".to_string(), PointValue::Number(jobs));
+            let around = |mean: f64, factor: f64| [mean / factor, mean * factor];
+            let energy = result.energy.unwrap();
             result.ci95 = Some(Interval {
-                time_s: 1.5,
-                system_energy_j: 60.0,
-                edp_js: 9000.0,
+                time_s: around(result.time_s, 1.015),
+                system_energy_j: Some(around(energy.system_energy_j, 1.012)),
+                edp_js: Some(around(energy.edp_js, 1.018)),
             });
             sweep.results.push(result);
         }
@@ -150,14 +158,15 @@ pub fn timeline() -> Timeline {
             latency_ns: 234,
         }],
         truncated_at_ns: None,
+        power_unit: "W".to_string(),
         power: vec![
             PowerChange {
                 at_ns: 0,
-                uw: 12_500_000,
+                millionths: 12_500_000,
             },
             PowerChange {
                 at_ns: 1_000,
-                uw: 20_000_000,
+                millionths: 20_000_000,
             },
         ],
     }

@@ -64,11 +64,12 @@ impl Half {
     }
 }
 
-/// 95 % confidence intervals of the ratios of means to those of another policy, whose runs have the same seeds.
+/// The same for the ratios of means to those of another policy, whose runs have the same seeds: from low to high, symmetrical.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RelativeRange {
     pub time: [f64; 2],
     pub system_energy: [f64; 2],
+    pub edp: [f64; 2],
     /// Of the mean response; `None`: the clock does not set the end.
     pub response: Option<[f64; 2]>,
 }
@@ -83,6 +84,7 @@ impl RelativeRange {
         Some(Self {
             time: of(|m| m.time_s)?,
             system_energy: of(|m| m.system_energy_j)?,
+            edp: of(|m| m.edp_js)?,
             response: responses.and_then(|[own, first]| ratio_interval(&own, &first)),
         })
     }

@@ -35,8 +35,6 @@ pub struct Study {
     /// Names of the machines and workloads used, each once, in order of use.
     pub machines: Vec<String>,
     pub workloads: Vec<String>,
-    /// A machine has the watts of another processor, so its joules say little.
-    pub only_ratios: bool,
     /// Notes from reading the workloads, each once.
     pub notes: Vec<String>,
     /// By point, then by policy in the order given.
@@ -53,6 +51,8 @@ pub struct PolicyResult {
     pub policy: PolicyChoice,
     /// What `linux` stands for on the machine of this point: placement and governor. `None`: another policy.
     pub stands_for: Option<String>,
+    /// The machine whose watts were taken, if it has another processor: joules then say little.
+    pub donor: Option<String>,
     /// In the order of the sweeps; empty without sweeps.
     pub point: Vec<(String, PointValue)>,
     /// Over all runs.
@@ -187,7 +187,6 @@ fn run_with(engine: Engine, experiment: &Experiment, control: &RunControl) -> Re
     let capped = points.iter().filter_map(cap_in_words).collect::<Vec<_>>();
     Ok(Study {
         machines: distinct(points.iter().map(|p| p.machine.title())),
-        only_ratios: points.iter().any(|p| p.machine.foreign_watts().is_some()),
         workloads: distinct(points.iter().map(|p| &p.workload_name)),
         notes: distinct(
             points
@@ -570,6 +569,7 @@ fn merge(policy: &PolicyChoice, point: &Point, runs: &[&Run], first: &[&Run]) ->
     PolicyResult {
         policy: policy.clone(),
         stands_for: policy.stands_for(&point.machine, point.placement),
+        donor: point.machine.foreign_watts().map(str::to_string),
         point: point.labels.clone(),
         mean,
         times_s: measures.iter().map(|run| run.time_s).collect(),

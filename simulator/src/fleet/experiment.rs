@@ -80,6 +80,8 @@ pub struct Results {
 #[derive(Debug, Clone, PartialEq)]
 pub struct PolicyResult {
     pub policy: Policy,
+    /// A machine whose watts were taken, if it has another processor.
+    pub donor: Option<String>,
     /// In the order of the sweeps; empty without sweeps.
     pub point: Vec<(String, PointValue)>,
     pub mean: Measures,
@@ -262,8 +264,11 @@ impl Experiment {
         let outcomes: Vec<_> = pool(control)?.install(|| all.into_par_iter().map(one).collect());
         let outcomes = outcomes.into_iter().collect::<Result<Vec<Outcome>, _>>()?;
         let result = |(cell, outcomes): (usize, &[Outcome])| {
-            let labels = points[cell / self.policies.len()].labels.clone();
-            PolicyResult::of(self.policies[cell % self.policies.len()], labels, outcomes)
+            PolicyResult::of(
+                self.policies[cell % self.policies.len()],
+                &points[cell / self.policies.len()],
+                outcomes,
+            )
         };
         Ok(Results {
             machines: names(&points),
@@ -288,8 +293,8 @@ fn label(value: &toml::Value) -> PointValue {
 fn names(points: &[Point]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for model in points.iter().flat_map(|point| &point.fleet.models) {
-        if !names.contains(&model.name) {
-            names.push(model.name.clone());
+        if !names.contains(&model.title) {
+            names.push(model.title.clone());
         }
     }
     names
@@ -297,7 +302,7 @@ fn names(points: &[Point]) -> Vec<String> {
 
 impl PolicyResult {
     /// `runs` is not empty.
-    fn of(policy: Policy, point: Vec<(String, PointValue)>, runs: &[Outcome]) -> Self {
+    fn of(policy: Policy, point: &Point, runs: &[Outcome]) -> Self {
         let measures: Vec<Measures> = runs.iter().map(measures).collect();
         let bounds: Vec<Bounds> = runs.iter().map(|run| run.bounds).collect();
         // Counters are finite numbers, which JSON can always represent.
@@ -306,7 +311,8 @@ impl PolicyResult {
             .map(|run| serde_json::to_value(&run.counters).unwrap_or_default());
         Self {
             policy,
-            point,
+            donor: point.fleet.models.iter().find_map(|model| model.donor.clone()),
+            point: point.labels.clone(),
             mean: Measures::mean(&measures),
             ci95: Half::of(&measures),
             bounds: mean_bounds(&bounds),

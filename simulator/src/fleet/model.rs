@@ -7,7 +7,9 @@ use lop_machine::{steady_power_w, Activity, CoreState, Kind, Machine, Memory};
 
 #[derive(Debug, Clone)]
 pub(super) struct Model {
-    pub name: String,
+    /// With the donor of its watts.
+    pub title: String,
+    pub donor: Option<String>,
     /// Cores of each memory domain. An application's core is a whole one, without SMT.
     pub domains: Vec<u32>,
     /// By number of busy cores, W; cores are taken in order of number.
@@ -57,7 +59,8 @@ impl Model {
             steady_power_w(machine, &cores)
         });
         Ok(Self {
-            name: machine.name.clone(),
+            title: machine.title(),
+            donor: machine.foreign_watts().map(str::to_string),
             domains: cores_of_domains(machine),
             power_w: power_w.collect(),
             rest_w: (machine.base_uw + machine.dram.idle_uw) as f64 / 1e6,

@@ -10,7 +10,7 @@ use lop_report::{Bounds, Replayed};
 /// `method`: of the analysis. `trace`: the recording that was replayed, if one was.
 pub fn comparison(measured: &Measured, analysis: &Analysis, method: Method, trace: Option<Replayed>) -> Comparison {
     let header = &measured.header;
-    Comparison {
+    let all = Comparison {
         seed: header.seed,
         rounds: analysis.rounds,
         place: match &header.simulated {
@@ -34,6 +34,10 @@ pub fn comparison(measured: &Measured, analysis: &Analysis, method: Method, trac
         trace,
         warnings: analysis.warnings.clone(),
         results: analysis.rows.iter().map(|row| compared(measured, row)).collect(),
+    };
+    match header.meter.as_ref().is_some_and(|meter| meter.only_ratios) {
+        true => all.only_ratios(),
+        false => all,
     }
 }
 
@@ -93,7 +97,7 @@ fn modelled(simulated: &Simulated) -> Modelled {
         stands_for: simulated.stands_for.clone(),
         bounds: Bounds {
             time_s: simulated.bound_time_s,
-            system_energy_j: simulated.bound_system_energy_j,
+            system_energy_j: Some(simulated.bound_system_energy_j),
         },
         counters: simulated.counters.clone(),
     }

@@ -88,7 +88,8 @@ impl SimulatedArguments {
             };
             let study = experiment::run(&experiment, &control)?;
             if let Some(meter) = &mut measured.header.meter {
-                (meter.name, meter.only_ratios) = (study.machines.join(", "), study.only_ratios);
+                meter.name = study.machines.join(", ");
+                meter.only_ratios = study.results.iter().any(|result| result.donor.is_some());
             }
             let results = study.results.iter().enumerate();
             measured
