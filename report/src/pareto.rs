@@ -82,9 +82,14 @@ fn row(name: &str, all: &[Over]) -> Vec<String> {
     ]
 }
 
-/// A row for each value of the first sweep, and one for all cells. `None`: the study judges no policy, or sweeps nothing.
+/// A row for each value of the first sweep, and one for all cells; in a study of what is not known exactly for each value of the sweep that is varied.
+/// `None`: the study judges no policy, or sweeps nothing.
 pub(crate) fn pareto_grid(report: &Report) -> Option<Grid> {
-    let swept = report.cells.first()?.point.keys().next()?;
+    let is_varied = |name: &&String| match report.variations.first() {
+        Some(variation) => !variation.point.contains_key(*name),
+        None => true,
+    };
+    let swept = report.cells.first()?.point.keys().find(is_varied)?;
     let mut groups: Vec<(String, Vec<Over>)> = Vec::new();
     for PointGroup { point, results } in points(report) {
         let cell = report.cells.iter().find(|cell| cell.point == *point);
@@ -105,8 +110,9 @@ pub(crate) fn pareto_grid(report: &Report) -> Option<Grid> {
     );
     let all: Vec<Over> = groups.iter().flat_map(|(_, all)| all).copied().collect();
     let of_groups = groups.iter().map(|(name, all)| row(name, all));
+    let of_all = report.variations.is_empty().then(|| row("all", &all));
     Some(Grid {
-        rows: of_groups.chain([row("all", &all)]).collect(),
+        rows: of_groups.chain(of_all).collect(),
         columns,
     })
 }

@@ -39,6 +39,12 @@ pub fn table(report: &Report, room: Room) -> String {
     if !report.description.is_empty() {
         page.prose(&report.description);
     }
+    if let Some(pareto) = pareto_grid(report) {
+        page.blank();
+        page.table(&pareto);
+        page.blank();
+        page.prose(pareto::LEGEND);
+    }
     if let Some(groups) = groups {
         for grid in [Some(groups), variations::cells_grid(report)].iter().flatten() {
             page.blank();
@@ -47,12 +53,6 @@ pub fn table(report: &Report, room: Room) -> String {
         return page.end();
     }
     if let Some(cells) = cells {
-        if let Some(pareto) = pareto_grid(report) {
-            page.blank();
-            page.table(&pareto);
-            page.blank();
-            page.prose(pareto::LEGEND);
-        }
         page.blank();
         page.table(&cells);
         page.blank();

@@ -45,19 +45,18 @@ pub(crate) fn section(report: &Report, number: usize, palette: &[&str], heading:
     }
     html.push_str(&first_charts(report, &rows, palette));
     html.push_str(&facts(report));
+    let pareto = pareto_grid(report).map_or(String::new(), |grid| {
+        format!("{}<p>{}</p>\n", html_table(&grid, 1), escape(pareto::LEGEND))
+    });
     if let Some(groups) = variations::groups_grid(report) {
         let _ = writeln!(html, "<p>{}</p>", escape(&variations::judgement(report)));
         let cells = variations::cells_grid(report).map_or(String::new(), |grid| html_table(&grid, 1));
-        return html + &html_table(&groups, 1) + &cells + timelines + "</section>\n";
+        return html + &pareto + &html_table(&groups, 1) + &cells + timelines + "</section>\n";
     }
     if let Some(cells) = cells_grid(report) {
         let _ = writeln!(html, "<p>{}</p>", escape(summary(report).trim()));
         let beside = beside_grid(report).map_or(String::new(), |grid| html_table(&grid, 1));
-        if let Some(pareto) = pareto_grid(report) {
-            html += &html_table(&pareto, 1);
-            let _ = writeln!(html, "<p>{}</p>", escape(pareto::LEGEND));
-        }
-        return html + &strips(report) + &html_table(&cells, 1) + &beside + timelines + "</section>\n";
+        return html + &pareto + &strips(report) + &html_table(&cells, 1) + &beside + timelines + "</section>\n";
     }
     html.push_str(&classes(report, number, palette));
     if groups.len() > 1 {

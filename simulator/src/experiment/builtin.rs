@@ -6,7 +6,7 @@ use crate::fleet;
 use lop_machine::{input, InputError};
 use std::path::Path;
 
-const BUILTIN: [(&str, &str); 30] = [
+const BUILTIN: [(&str, &str); 31] = [
     (
         "recorded-build",
         include_str!("../../../data/experiments/recorded-build.toml"),
@@ -105,6 +105,10 @@ const BUILTIN: [(&str, &str); 30] = [
     (
         "assumed-laptop",
         include_str!("../../../data/experiments/assumed-laptop.toml"),
+    ),
+    (
+        "assumed-shipped",
+        include_str!("../../../data/experiments/assumed-shipped.toml"),
     ),
 ];
 
