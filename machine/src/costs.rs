@@ -257,7 +257,11 @@ mod tests {
             (Goal::Energy, Control::Processor, Some(5_560)),
             (Goal::Speed, Control::Requests, None),
         ] {
-            assert_eq!(high_second_mw(&laptop, goal, control), second_mw, "{goal:?}, {control:?}");
+            assert_eq!(
+                high_second_mw(&laptop, goal, control),
+                second_mw,
+                "{goal:?}, {control:?}"
+            );
         }
     }
 

@@ -4,6 +4,7 @@
 use crate::check::Source;
 use crate::schema::ShipsFile;
 use crate::InputError;
+use lop_policy::Goal;
 use std::fmt;
 use std::str::FromStr;
 
@@ -128,6 +129,14 @@ impl Ships {
                 .map_err(|message| refuse(&file.governor, "ships.governor", format!("{message}, {NO_GOVERNOR}")))?,
             source: source.line(&file.source, "ships.source", 200)?.to_string(),
         })
+    }
+
+    /// The governor where the machine has this goal: on battery, which goal energy stands for, a processor that chooses is shipped with another preference.
+    pub fn governor_for(&self, goal: Goal) -> Option<Governor> {
+        match (self.governor, goal) {
+            (Some(Governor::Hwp(_)), Goal::Energy) => Some(Governor::Hwp(EnergyPreference::BalancePower)),
+            (governor, _) => governor,
+        }
     }
 
     /// "fair class, schedutil".

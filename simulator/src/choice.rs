@@ -328,16 +328,20 @@ impl FromStr for PolicyChoice {
 
 impl PolicyChoice {
     /// The governor under `linux` on this machine; without cpufreq the clock stays at its highest point. `None`: another policy.
-    pub(crate) fn governor_on(&self, machine: &Machine) -> Option<Governor> {
+    pub(crate) fn governor_on(&self, machine: &Machine, goal: Goal) -> Option<Governor> {
         match self {
-            Self::Linux(named) => Some(named.or(machine.ships.governor).unwrap_or(Governor::Performance)),
+            Self::Linux(named) => Some(
+                named
+                    .or(machine.ships.governor_for(goal))
+                    .unwrap_or(Governor::Performance),
+            ),
             _ => None,
         }
     }
 
     /// Whether Linux's fair class runs the tasks. `placement`: in place of what the machine ships.
     pub(crate) fn is_fair_class(&self, machine: &Machine, placement: Option<Placement>) -> bool {
-        match self.governor_on(machine) {
+        match self.governor_on(machine, Goal::Balanced) {
             Some(Governor::Eas) => true,
             Some(_) => {
                 let placement = placement.unwrap_or(machine.ships.placement);
@@ -348,9 +352,9 @@ impl PolicyChoice {
     }
 
     /// What `linux` stands for on this machine: "fair class, schedutil". `None`: the name says it.
-    pub(crate) fn stands_for(&self, machine: &Machine, placement: Option<Placement>) -> Option<String> {
+    pub(crate) fn stands_for(&self, machine: &Machine, placement: Option<Placement>, goal: Goal) -> Option<String> {
         let placement = placement.unwrap_or(machine.ships.placement);
-        (*self == Self::Linux(None)).then(|| lop_machine::ships::describe(placement, machine.ships.governor))
+        (*self == Self::Linux(None)).then(|| lop_machine::ships::describe(placement, machine.ships.governor_for(goal)))
     }
 
     /// The same policy without each of its rules in turn; empty for all but `auto`.

@@ -3,11 +3,12 @@
 
 use lop_machine::Machine;
 
-/// What a CPU requests: frequency indices from the least to the most, between which a governor or the processor may choose.
+/// What a CPU requests: frequency indices from the least to the most, between which a governor or the processor may choose. `None`: any more, if no other CPU of the
+/// clock domain has a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Range {
     pub least: usize,
-    pub most: usize,
+    pub most: Option<usize>,
 }
 
 impl Range {
@@ -15,7 +16,7 @@ impl Range {
     pub fn only(index: usize) -> Self {
         Self {
             least: index,
-            most: index,
+            most: Some(index),
         }
     }
 }
@@ -62,8 +63,9 @@ impl ClockDomain {
     }
     /// What was chosen, within the highest requests of its CPUs.
     fn within_requests(&self) -> usize {
-        let highest = |end: usize| self.asked.iter().rposition(|n| n[end] != 0).unwrap_or(0);
-        self.chosen.clamp(highest(0), highest(1))
+        let highest = |end: usize| self.asked.iter().rposition(|n| n[end] != 0);
+        self.chosen
+            .clamp(highest(0).unwrap_or(0), highest(1).unwrap_or(self.top()))
     }
 }
 
@@ -137,9 +139,14 @@ impl Clocks {
         let d = self.domain_of[cpu];
         let domain = &mut self.domains[d];
         let before = std::mem::replace(&mut self.asks[cpu], range);
-        for (end, (old, new)) in [(before.least, range.least), (before.most, range.most)].into_iter().enumerate() {
-            domain.asked[old][end] -= 1;
-            domain.asked[new][end] += 1;
+        let ends = [(Some(before.least), Some(range.least)), (before.most, range.most)];
+        for (end, (old, new)) in ends.into_iter().enumerate() {
+            if let Some(old) = old {
+                domain.asked[old][end] -= 1;
+            }
+            if let Some(new) = new {
+                domain.asked[new][end] += 1;
+            }
         }
         self.want(d, self.domains[d].within_requests())
     }
@@ -147,6 +154,12 @@ impl Clocks {
     pub fn choose(&mut self, domain: usize, index: usize) -> Option<usize> {
         self.domains[domain].chosen = index;
         self.want(domain, self.domains[domain].within_requests())
+    }
+    /// No CPU has a limit.
+    pub fn ask_nothing(&mut self) {
+        for cpu in 0..self.asks.len() {
+            self.ask(cpu, Range { least: 0, most: None });
+        }
     }
     /// The same before anything runs, when speeds change at once.
     pub fn ask_at_once(&mut self, cpu: usize, range: Range) {

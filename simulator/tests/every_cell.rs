@@ -63,7 +63,7 @@ fn named(cells: impl Iterator<Item = &'static Cell>) -> Vec<String> {
 
 /// See docs/experiments.md for the causes of the exceptions.
 #[test]
-fn where_cores_differ_auto_is_behind_what_ships_in_time_in_five_cells() {
+fn where_cores_differ_auto_is_behind_what_ships_in_time_in_seven_cells() {
     let asymmetric: Vec<&Cell> = cells().iter().filter(|cell| is_asymmetric(cell)).collect();
     assert_eq!(asymmetric.len(), 4 * 26 + 4 * 27);
     let most = [
@@ -72,7 +72,7 @@ fn where_cores_differ_auto_is_behind_what_ships_in_time_in_five_cells() {
         ("desktop-hybrid", 1.0),
         ("desktop-two-chiplets", 1.0),
         ("phone-three-kinds", 1.0),
-        ("phone-2024", 1.0),
+        ("phone-2024", 1.03),
     ];
     for (machine, most) in most {
         for cell in asymmetric.iter().filter(|cell| label(cell, "machine") == machine) {
@@ -86,6 +86,8 @@ fn where_cores_differ_auto_is_behind_what_ships_in_time_in_five_cells() {
         "laptop-hybrid: parallel-for",
         "laptop-hybrid: parsec-like-frames",
         "laptop-three-kinds: parallel-for",
+        "phone-2024: browser-and-build",
+        "phone-2024: kernel-build-graph, 8 jobs",
     ];
     assert_eq!(named(behind), expected);
 }
@@ -148,7 +150,7 @@ fn the_cells_near_the_lowest_edp_are_as_many_as_docs_say() {
 
 /// Energy at equal lateness.
 #[test]
-fn in_127_of_140_cells_of_the_clock_nobody_as_early_takes_less_energy() {
+fn in_129_of_140_cells_of_the_clock_nobody_as_early_takes_less_energy() {
     let energies: Vec<f64> = cells().iter().filter_map(|cell| cell.energy).collect();
     assert_eq!(energies.len(), 140);
     assert!(
@@ -157,7 +159,7 @@ fn in_127_of_140_cells_of_the_clock_nobody_as_early_takes_less_energy() {
     );
     assert_eq!(
         energies.iter().filter(|energy| **energy <= NEARLY_LOWEST_EDP).count(),
-        127
+        129
     );
 }
 

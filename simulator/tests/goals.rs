@@ -3,7 +3,7 @@
 
 mod common;
 use common::*;
-use lop_machine::Machine;
+use lop_machine::{EnergyPreference, Governor, Machine};
 use lop_policy::Goal;
 use lop_simulator::workload::Workload;
 use lop_simulator::{simulate, Outcome, PolicyParameters, RunOptions, Watts};
@@ -41,6 +41,41 @@ fn for_energy_high_cores_run_where_the_machine_takes_least() {
         assert_eq!(outcome.time_ns, time_ms * 1_000_000);
         exactly(outcome.cpu_energy_j, energy_j);
     }
+}
+
+/// The same work and machine, where the processor chooses by windows of 5 ms. A second counts for a quarter of the machine's power, 2 W with a base of 0: work costs 3 / 0.5 and
+/// 9 / 1, so the choice begins at 1000 MHz. A quarter of the work is done when the first window shows that the core is busy, and the rest takes 7.5 ms. With a base of 24 W a second
+/// counts for 8 W, and 2000 MHz is cheapest. Speed leaves no choice, nor does another policy.
+#[test]
+fn balanced_a_processor_chooses_from_the_cheapest_point_upwards() {
+    let work = tasks_of(1, vec![run_ms(10)]);
+    let mut machine = machine(1);
+    machine.ships.governor = Some(Governor::Hwp(EnergyPreference::BalancePerformance));
+    machine.cpufreq.hwp_window_ns = (5_000_000, 5_000_000);
+    for (base_uw, goal, name, time_us) in [
+        (0, Goal::Balanced, "auto", 12_500),
+        (24_000_000, Goal::Balanced, "auto", 10_000),
+        (0, Goal::Speed, "auto", 10_000),
+        (0, Goal::Balanced, "highlow", 10_000),
+    ] {
+        machine.base_uw = base_uw;
+        let outcome = aimed(&machine, &work, name, goal, Watts::Measured);
+        assert_eq!(outcome.time_ns, time_us * 1000, "{base_uw}, {goal:?}, {name}");
+    }
+}
+
+/// On battery a processor that chooses is shipped with another preference.
+#[test]
+fn for_energy_the_baseline_is_what_ships_on_battery() {
+    let laptop = lop_machine::load("laptop-hybrid", &[]).unwrap();
+    let work = lop_simulator::workload::load("browser", &[]).unwrap().build(1);
+    let energy_j = |name, goal| aimed(&laptop, &work, name, goal, Watts::Measured).system_energy_j;
+    assert_eq!(
+        energy_j("linux", Goal::Energy),
+        energy_j("linux:hwp@balance_power", Goal::Energy)
+    );
+    assert_eq!(energy_j("linux", Goal::Balanced), energy_j("linux:hwp", Goal::Balanced));
+    assert!(energy_j("linux", Goal::Energy) < energy_j("linux", Goal::Balanced));
 }
 
 /// Energy takes less than balanced, and is not faster than speed. What speed keeps high on a laptop, a spare and one core for a second, takes more.

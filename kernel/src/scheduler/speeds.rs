@@ -31,7 +31,9 @@ fn open(options: &Options) -> Result<(Speeds, Option<String>), KernelError> {
         (None, Some(goal)) => Some(match speeds.set_high_speed(HighSpeed::ForGoal(goal)) {
             Ok(()) => match goal {
                 Goal::Energy => "high CPUs at the speed of least energy per work",
-                Goal::Balanced => "high CPUs at the speed at which energy and time count alike, or as the processor chooses",
+                Goal::Balanced => {
+                    "high CPUs at the speed at which energy and time count alike, or as the processor chooses"
+                }
                 Goal::Speed => "high CPUs at their highest speed",
             }
             .to_string(),

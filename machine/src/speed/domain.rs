@@ -98,7 +98,11 @@ impl Knob {
     /// The value at this share of the highest frequency, x 1000, between those for low and high CPUs. If it is no frequency: that for low CPUs.
     pub(super) fn at_share(&self, permille: u16) -> Option<String> {
         let khz = |value: &Option<String>| value.as_ref()?.parse::<u32>().ok();
-        let of_values = || is_frequency(&self.path).then(|| khz(&self.low).zip(khz(&self.high))).flatten();
+        let of_values = || {
+            is_frequency(&self.path)
+                .then(|| khz(&self.low).zip(khz(&self.high)))
+                .flatten()
+        };
         let range = match self.between_khz {
             Some((low, high)) => Some((low, khz(&self.high).unwrap_or(high))),
             None => of_values(),

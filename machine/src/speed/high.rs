@@ -6,9 +6,9 @@ use super::error::SpeedError;
 use super::files::Files;
 use super::limit::step_below;
 use super::{describe, domain};
+use crate::costs::{self, Control};
 use crate::live::LiveMachine;
 use crate::meter::OWN_MODEL;
-use crate::costs::{self, Control};
 use crate::{live, Machine};
 use lop_policy::Goal;
 use std::fmt;
@@ -101,7 +101,9 @@ fn balanced(files: &dyn Files, domains: &[Controlled]) -> Result<Vec<High>, Stri
         };
         let khz = model.khz(d, second_mw)?;
         Ok(match control {
-            Control::Processor => High::From(khz.clamp(d.domain.min_khz.unwrap_or(khz), d.domain.max_khz.unwrap_or(khz))),
+            Control::Processor => {
+                High::From(khz.clamp(d.domain.min_khz.unwrap_or(khz), d.domain.max_khz.unwrap_or(khz)))
+            }
             _ => High::At(fit(files, d, khz)?),
         })
     };

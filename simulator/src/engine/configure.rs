@@ -279,17 +279,17 @@ fn control(machine: &Machine) -> Control {
 
 /// By clock domain: what high cores request, by goal and by the watts that the policy knows ([`costs::high_second_mw`]).
 pub(super) fn high_requests(machine: &Machine, variant: SetsVariant, parameters: &PolicyParameters) -> Vec<Range> {
-    let goal = parameters.goal;
-    let control = control(machine);
-    let chosen = (parameters.watts.believed(machine)).filter(|_| variant.goes_by_goal()).and_then(|believed| {
+    let (goal, control) = (parameters.goal, control(machine));
+    let believed = parameters.watts.believed(machine).filter(|_| variant.goes_by_goal());
+    let chosen = believed.and_then(|believed| {
         let second_mw = costs::high_second_mw(&believed, goal, control)?;
         Some(indices(&believed, |kind| costs::cheapest_opp(kind, 0.0, second_mw)))
     });
-    let processor_chooses = control == Control::Processor && goal == Goal::Balanced && variant.goes_by_goal();
+    let upwards = control == Control::Processor && goal == Goal::Balanced;
     let request = |(domain, about): (usize, &ClockDomain)| match &chosen {
-        Some(chosen) if processor_chooses => Range {
+        Some(chosen) if upwards => Range {
             least: chosen[domain],
-            most: about.top(),
+            most: Some(about.top()),
         },
         Some(chosen) => Range::only(chosen[domain]),
         None => Range::only(about.top()),

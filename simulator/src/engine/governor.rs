@@ -78,14 +78,14 @@ pub(super) struct Speeds<'a> {
 impl<'a> Speeds<'a> {
     pub fn new(choice: &PolicyChoice, machine: &'a Machine, options: &RunOptions) -> Self {
         let governor = match choice {
-            PolicyChoice::Linux(_) => match choice.governor_on(machine) {
+            PolicyChoice::Linux(_) => match choice.governor_on(machine, options.policy.goal) {
                 Some(Governor::Eas) => Some(Governor::Schedutil),
                 governor => governor,
             },
             PolicyChoice::Sets(SetsVariant::Simple { .. }) => Some(Governor::Ondemand),
             PolicyChoice::Sets(variant) if variant.sets_speeds() => {
                 let chooses = |governor: &Governor| matches!(governor, Governor::Hwp(_));
-                machine.ships.governor.filter(chooses)
+                machine.ships.governor_for(options.policy.goal).filter(chooses)
             }
             PolicyChoice::Sets(_) => Some(Governor::Schedutil),
             PolicyChoice::Placed(_) => Some(Governor::Performance),
@@ -147,13 +147,9 @@ impl<'a> Speeds<'a> {
                 _ => 0,
             };
             self.clocks.set_initial(domain, index);
-            if matches!(self.governor, Some(Governor::Hwp(_))) {
-                let most = self.clocks.domains[domain].top();
-                for at in 0..self.clocks.domains[domain].cpus.len() {
-                    let cpu = self.clocks.domains[domain].cpus[at];
-                    self.clocks.ask(cpu, Range { least: 0, most });
-                }
-            }
+        }
+        if matches!(self.governor, Some(Governor::Hwp(_))) {
+            self.clocks.ask_nothing();
         }
     }
     fn set_limit(&mut self, domain: usize) {

@@ -70,7 +70,7 @@ pub(crate) fn simulate(
     let fair = |homes| Fair::new(machine, workload, options, homes);
     match choice {
         PolicyChoice::Linux(_) if choice.is_fair_class(machine, options.placement) => {
-            let by_energy = choice.governor_on(machine) == Some(Governor::Eas);
+            let by_energy = choice.governor_on(machine, options.policy.goal) == Some(Governor::Eas);
             let class = FairClass::new(machine, workload, by_energy, options.placement_on(machine));
             run(World::new(machine, workload, choice, options, rates, class)?)
         }

@@ -197,15 +197,16 @@ impl World<'_, Policy> {
         if self.scheduler.on_reserved_core(cpu) {
             return;
         }
-        let within = |most: usize| match self.machine.ships.governor {
-            Some(Governor::Hwp(_)) => Range { least: 0, most },
-            _ => Range::only(most),
-        };
+        let processor_chooses = matches!(self.machine.ships.governor, Some(Governor::Hwp(_)));
         let request = match set {
             Set::High => self.scheduler.high_request[self.speeds.clocks.domain_index(cpu)],
-            Set::Green => within(self.green_index(cpu)),
-            // A processor that chooses has a preference, and no limit.
-            Set::Low if matches!(self.machine.ships.governor, Some(Governor::Hwp(_))) => within(self.speeds.clocks.of_cpu(cpu).top()),
+            Set::Green if processor_chooses => Range {
+                least: 0,
+                most: Some(self.green_index(cpu)),
+            },
+            Set::Green => Range::only(self.green_index(cpu)),
+            // By its preference alone.
+            Set::Low if processor_chooses => Range { least: 0, most: None },
             Set::Low | Set::Offline => Range::only(0),
         };
         self.ask_speed(cpu, request);
@@ -248,7 +249,11 @@ impl Scheduler for Policy {
     /// What high CPUs have is as shipped, all others are to save power (`energy_performance_preference` in machine/src/speed).
     fn preference(world: &World<'_, Self>, domain: usize, shipped: EnergyPreference) -> EnergyPreference {
         let high = world.scheduler.handle.members(Set::High);
-        match world.speeds.clocks.domains[domain].cpus.iter().any(|&cpu| high.has(cpu)) {
+        match world.speeds.clocks.domains[domain]
+            .cpus
+            .iter()
+            .any(|&cpu| high.has(cpu))
+        {
             true => shipped,
             false => EnergyPreference::BalancePower,
         }

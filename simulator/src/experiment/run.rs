@@ -209,7 +209,7 @@ fn cap_in_words(point: &Point) -> Option<String> {
 
 /// A note where the kernel would have energy-aware scheduling off: all cores count as equal, or have SMT.
 fn no_eas_in_words(experiment: &Experiment, point: &Point) -> Option<String> {
-    let is_eas = |policy: &PolicyChoice| policy.governor_on(&point.machine) == Some(Governor::Eas);
+    let is_eas = |policy: &PolicyChoice| policy.governor_on(&point.machine, point.policy.goal) == Some(Governor::Eas);
     let message = || {
         format!(
             "linux:eas on {}: the kernel has it neither where all cores have the same capacity nor with SMT; it is linux:schedutil with placement fair-class there",
@@ -568,7 +568,7 @@ fn merge(policy: &PolicyChoice, point: &Point, runs: &[&Run], first: &[&Run]) ->
     add_extremes(&mut counters, &runs.iter().map(|run| &run.counters).collect::<Vec<_>>());
     PolicyResult {
         policy: policy.clone(),
-        stands_for: policy.stands_for(&point.machine, point.placement),
+        stands_for: policy.stands_for(&point.machine, point.placement, point.policy.goal),
         donor: point.machine.foreign_watts().map(str::to_string),
         point: point.labels.clone(),
         mean,

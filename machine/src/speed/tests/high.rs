@@ -280,7 +280,10 @@ fn balanced_leaves_the_choice_to_the_processor_from_a_speed_on() {
         speeds.set_high_speed(HighSpeed::ForGoal(Goal::Balanced)).unwrap();
         assert_eq!(fake.writes(), [], "{driver}");
         let line = speeds.describe().remove(0);
-        assert!(line.contains("high is as the driver chooses, from 2400 MHz on"), "{line}");
+        assert!(
+            line.contains("high is as the driver chooses, from 2400 MHz on"),
+            "{line}"
+        );
         let lowest = |khz: &str| (policy_file(0, "scaling_min_freq"), khz.to_string());
         let highest = |khz: &str| (policy_file(0, "scaling_max_freq"), khz.to_string());
         let preference = |word: &str| (policy_file(0, "energy_performance_preference"), word.to_string());
