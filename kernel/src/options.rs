@@ -69,7 +69,7 @@ pub struct Options {
     pub verbose: u8,
     /// Whether CPU speeds are set at all.
     pub speeds: bool,
-    /// The speed of high CPUs; `None`: the highest, or with goal energy that of least energy, if it is known.
+    /// The speed of high CPUs; `None`: what the goal makes of it, else the highest.
     pub high_speed: Option<HighSpeed>,
     /// Where speeds are recorded before they are changed.
     pub speed_journal: PathBuf,

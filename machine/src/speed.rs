@@ -211,7 +211,7 @@ impl Speeds {
     }
 
     /// Makes this the high speed. For drivers that choose speeds themselves, it becomes a ceiling that is written now and stays until everything is
-    /// restored; other speeds follow with the next wishes.
+    /// restored, or for goal balanced a lower limit of high CPUs; other speeds follow with the next wishes.
     ///
     /// # Errors
     /// This speed is not known here, or cannot be requested; then nothing was changed. Or a ceiling cannot be written.
@@ -429,6 +429,15 @@ impl Speeds {
             return Ok(None);
         };
         let known = self.known.get(&knob.path);
+        // An upper limit that comes and goes with homes must not undo one that heat or another program has set meanwhile, so it is read each time.
+        let is_between = matches!(wish, Wish::Share(_)) && knob.between_khz.is_some();
+        if is_between {
+            let current = self.read(&knob.path)?;
+            let is_ours = entry.is_some_and(|entry| entry.is_ours(&current));
+            if !is_ours && !knob.is_as_opened(&current) {
+                return Ok(None);
+            }
+        }
         if known.is_some_and(|known| known.asked == value.trim()) {
             return Ok(None);
         }

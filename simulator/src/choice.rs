@@ -78,7 +78,7 @@ pub enum AutoRule {
     Watts,
     /// Which cores are faster. Without it the policy takes all cores for equal, and ranks no task for fast ones.
     Kinds,
-    /// High cores run at the highest speed, low ones at the lowest. Without it `schedutil` sets all speeds.
+    /// High cores run at the highest speed, or as the goal has it, low ones at the lowest. Without it `schedutil` sets all speeds.
     Speeds,
     /// Which thread runs in which memory domain, and which domains are on.
     Domains,

@@ -17,6 +17,21 @@ const SHARED: &str =
 /// A processor that chooses speeds itself is slow to follow a preference. So a CPU is only lowered if it does not rise again within this time.
 const LOWERED_AFTER: Duration = Duration::from_secs(1);
 
+/// What the goal makes of the speed of high CPUs; `None`: nothing.
+fn effect(goal: Goal, speeds: &Speeds) -> Option<&'static str> {
+    let any = |mechanism: &Mechanism| speeds.domains().iter().any(|d| d.mechanism == *mechanism);
+    match goal {
+        Goal::Energy => Some("high CPUs at the speed of least energy per work"),
+        Goal::Balanced if any(&Mechanism::Preference) => {
+            Some("high CPUs as the processor chooses, from a lower limit on")
+        }
+        Goal::Balanced if any(&Mechanism::Scheduler) && speeds.requests_to_top() == 1 => {
+            Some("high CPUs at the speed at which energy and time count alike")
+        }
+        Goal::Balanced | Goal::Speed => None,
+    }
+}
+
 /// The speeds; and with a goal, for people, what it makes of the speed of high CPUs.
 fn open(options: &Options) -> Result<(Speeds, Option<String>), KernelError> {
     let opened = Speeds::open(&options.root, &options.speed_journal);
@@ -28,18 +43,11 @@ fn open(options: &Options) -> Result<(Speeds, Option<String>), KernelError> {
     let refused = |error: SpeedError| KernelError::new(error.to_string());
     let of_goal = match (options.high_speed, options.goal) {
         (Some(wanted), _) => speeds.set_high_speed(wanted).map(|()| None).map_err(refused)?,
-        (None, Some(goal)) => Some(match speeds.set_high_speed(HighSpeed::ForGoal(goal)) {
-            Ok(()) => match goal {
-                Goal::Energy => "high CPUs at the speed of least energy per work",
-                Goal::Balanced => {
-                    "high CPUs at the speed at which energy and time count alike, or as the processor chooses"
-                }
-                Goal::Speed => "high CPUs at their highest speed",
-            }
-            .to_string(),
-            Err(SpeedError::HighSpeed { reason, .. }) => format!("high CPUs at their highest speed: {reason}"),
+        (None, Some(goal)) => match speeds.set_high_speed(HighSpeed::ForGoal(goal)) {
+            Ok(()) => effect(goal, &speeds).map(str::to_string),
+            Err(SpeedError::HighSpeed { reason, .. }) => Some(format!("high CPUs at their highest speed: {reason}")),
             Err(error) => return Err(refused(error)),
-        }),
+        },
         (None, _) => None,
     };
     Ok((speeds, of_goal))

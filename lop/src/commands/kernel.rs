@@ -99,7 +99,7 @@ pub struct SchedulerArguments {
     #[arg(long)]
     no_speeds: bool,
     /// Speed of high CPUs: max; base, the highest without turbo; efficient, the one with the least energy per work, as measured by
-    /// 'lop machine measure -o /etc/lopsided/machine.toml' [default: max; with goal energy the one with the least energy of the whole machine, if that is known]
+    /// 'lop machine measure -o /etc/lopsided/machine.toml' [default: what the goal makes of it where watts are known; else max]
     #[arg(long, value_name = "SPEED")]
     high_speed: Option<HighSpeed>,
     /// Print more; twice: messages of libbpf and the verifier too

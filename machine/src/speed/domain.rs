@@ -67,7 +67,7 @@ pub(super) struct Knob {
     pub(super) low: Option<String>,
     /// The highest frequency of these CPUs, kHz, if known.
     pub(super) highest_khz: Option<u32>,
-    /// For CPUs that are neither high nor low, an upper limit between these, kHz; high and low ones have the original value, or what is said above.
+    /// For CPUs that are neither high nor low, an upper limit between these, kHz, the limits at the time of reading; `high` and `low` are for the others.
     pub(super) between_khz: Option<(u32, u32)>,
 }
 
@@ -92,7 +92,13 @@ impl Knob {
 
     /// Whether CPUs are held at a speed by it.
     pub(super) fn holds_speed(&self) -> bool {
-        is_frequency(&self.path) && self.between_khz.is_none()
+        is_frequency(&self.path) && self.between_khz.is_none() && self.low.is_some()
+    }
+
+    /// Whether the file shows the upper limit that it had when it was opened.
+    pub(super) fn is_as_opened(&self, shown: &str) -> bool {
+        let highest = self.between_khz.map(|(_, highest)| highest.to_string());
+        highest.is_some_and(|highest| highest == shown.trim())
     }
 
     /// The value at this share of the highest frequency, x 1000, between those for low and high CPUs. If it is no frequency: that for low CPUs.
@@ -154,9 +160,11 @@ impl Controlled {
             // The limit is no higher already, so nothing is written.
             Mechanism::Preference if self.domain.max_khz == Some(khz) => {}
             Mechanism::Preference => {
-                for knob in self.knobs.iter_mut().filter(|knob| knob.between_khz.is_some()) {
-                    knob.high = Some(khz.to_string());
-                    knob.low.clone_from(&knob.high);
+                let path = format!("{}/scaling_max_freq", self.folder);
+                let ceiling = Knob::new(path, khz, khz);
+                match self.knobs.iter_mut().find(|knob| knob.between_khz.is_some()) {
+                    Some(knob) => (knob.high, knob.low) = (ceiling.high, ceiling.low),
+                    None => self.knobs.push(ceiling),
                 }
             }
             _ => self.set_high(khz),

@@ -94,20 +94,18 @@ fn balanced(files: &dyn Files, domains: &[Controlled]) -> Result<Vec<High>, Stri
         return Ok(vec![High::AsFound; domains.len()]);
     }
     let model = Model::believed(files)?;
+    // A domain without such a point, or with that alone, keeps its highest.
     let of_domain = |d: &Controlled| {
         let control = control(d);
-        let Some(second_mw) = costs::high_second_mw(&model.machine, Goal::Balanced, control) else {
-            return Ok(High::AsFound);
-        };
-        let khz = model.khz(d, second_mw)?;
-        Ok(match control {
-            Control::Processor => {
-                High::From(khz.clamp(d.domain.min_khz.unwrap_or(khz), d.domain.max_khz.unwrap_or(khz)))
-            }
-            _ => High::At(fit(files, d, khz)?),
-        })
+        let second_mw = costs::high_second_mw(&model.machine, Goal::Balanced, control);
+        let khz = second_mw.and_then(|second_mw| model.khz(d, second_mw).ok());
+        match (control, khz, d.domain.max_khz) {
+            (Control::Processor, Some(khz), Some(max_khz)) => High::From(khz.min(max_khz)),
+            (Control::Requests, Some(khz), _) => fit(files, d, khz).map_or(High::AsFound, High::At),
+            _ => High::AsFound,
+        }
     };
-    domains.iter().map(of_domain).collect()
+    Ok(domains.iter().map(of_domain).collect())
 }
 
 fn each(

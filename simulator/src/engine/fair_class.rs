@@ -388,6 +388,7 @@ impl World<'_, FairClass> {
     }
 
     fn wait_at(&mut self, id: u32, cpu: usize) {
+        debug_assert!(!self.scheduler.cpus[cpu].idle, "a task would wait on an idle CPU");
         let task = &self.work.tasks[id as usize];
         let allowed = self.allowed[task.program as usize].as_ref();
         (self.scheduler.cpus[cpu].waiting).insert(id, task.policy.vtime_ns, allowed);
@@ -533,7 +534,10 @@ impl Scheduler for FairClass {
         world.idle_speeds_follow();
         world.lift_misfit(cpu);
         world.lift_by_rank(cpu);
-        world.balance(cpu);
+        // One that its task left has looked for another, and is idle if there was none.
+        if !world.scheduler.cpus[cpu].idle {
+            world.balance(cpu);
+        }
     }
 
     fn is_low(&self, _cpus: &[usize]) -> bool {

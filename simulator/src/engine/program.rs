@@ -108,12 +108,14 @@ impl<S: Scheduler> World<'_, S> {
     }
 
     /// The task waits for the clock, so its job is done: the response time is counted from the job's beginning. The next job begins at `at_ns`, which may
-    /// have passed already. `timer_ns`: when the timer that starts it expires again; 0: no timer does.
+    /// have passed already. `timer_ns`: the period of the timer that starts it; 0: no timer does.
     fn next_job(&mut self, id: u32, at_ns: u64, timer_ns: u64) {
         let task = &mut self.work.tasks[id as usize];
+        // The first job of a task begins with it, and is of the clock that ends it.
+        let own_ns = std::mem::replace(&mut task.timer_ns, timer_ns);
+        let own_ns = if task.clocked { own_ns } else { timer_ns };
         task.clocked = true;
-        task.timer_ns = timer_ns;
-        self.stats.job_took(self.time.now_ns - task.job_began_ns, timer_ns);
+        self.stats.job_took(self.time.now_ns - task.job_began_ns, own_ns);
         task.job_began_ns = at_ns;
     }
 

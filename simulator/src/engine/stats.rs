@@ -85,7 +85,7 @@ pub(super) struct Stats {
 }
 
 impl Stats {
-    /// A job was done so long after the clock started it. `timer_ns`: when the timer that did expires again; 0: no timer.
+    /// A job was done so long after the clock started it. `timer_ns`: the period of its timer; 0: it has none.
     pub fn job_took(&mut self, response_ns: u64, timer_ns: u64) {
         if timer_ns == 0 {
             return self.responses.add(response_ns);
@@ -94,7 +94,7 @@ impl Stats {
         self.timed_ns += u128::from(response_ns.max(timer_ns));
         self.missed += u64::from(response_ns > timer_ns);
     }
-    /// Of all jobs that the clock started; `None`: there were none.
+    /// The mean over all jobs that the clock started; `None`: it started none.
     pub fn mean_response_ns(&self) -> Option<f64> {
         let jobs = self.responses.of_length.len() + self.timed;
         (jobs > 0).then(|| (self.responses.sum_ns + self.timed_ns) as f64 / jobs as f64)

@@ -96,7 +96,7 @@ pub(super) struct Task {
     pub created_at_ns: u64,
     /// When its present job began or will begin: at its creation, or at the end of a sleep.
     pub job_began_ns: u64,
-    /// Of the timer that started it; 0: no timer did.
+    /// Period of the timer that started it; 0: no timer did.
     pub timer_ns: u64,
     /// The clock starts its jobs: it is an arrival, or has waited for a time.
     pub clocked: bool,

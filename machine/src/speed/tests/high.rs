@@ -304,6 +304,26 @@ fn balanced_leaves_the_choice_to_the_processor_from_a_speed_on() {
     }
 }
 
+/// An upper limit that heat or another program has lowered is left as it is, before a home has one and after, and is what is found at the end.
+#[test]
+fn a_limit_that_another_sets_meanwhile_is_not_raised_for_a_home() {
+    for first in [false, true] {
+        let fake = two_kinds("intel_pstate");
+        let mut speeds = fake.open();
+        if first {
+            speeds.apply(0, Wish::Share(500)).unwrap();
+            speeds.apply(0, Wish::High).unwrap();
+        }
+        fake.put(&policy_file(0, "scaling_max_freq"), "1500000");
+        for wish in [Wish::Share(500), Wish::High, Wish::Share(300), Wish::Low] {
+            speeds.apply(0, wish).unwrap();
+            assert_eq!(fake.limits(0).1, "1500000", "{wish:?}, {first}");
+        }
+        drop(speeds);
+        assert_eq!(fake.limits(0).1, "1500000", "{first}");
+    }
+}
+
 /// Where both limits are set, high is the highest speed as before; so it is for speed.
 #[test]
 fn balanced_and_speed_leave_the_highest_where_limits_are_set() {
