@@ -160,7 +160,7 @@ fn fleet_result(result: &fleet::PolicyResult, first: &Measures) -> RunResult {
             result.donor.as_deref(),
         )
     };
-    known(all, result.donor.as_deref())
+    without_foreign_watts(all, result.donor.as_deref())
 }
 
 fn result(result: PolicyResult) -> RunResult {
@@ -188,11 +188,11 @@ fn result(result: PolicyResult) -> RunResult {
         }),
         ..measured(&result.mean, relative, &result.bounds, result.ci95.as_ref(), donor)
     };
-    known(all, donor)
+    without_foreign_watts(all, donor)
 }
 
-/// Of watts of another processor only ratios.
-fn known(result: RunResult, donor: Option<&str>) -> RunResult {
+/// The watts of another processor give ratios only.
+fn without_foreign_watts(result: RunResult, donor: Option<&str>) -> RunResult {
     match donor {
         Some(_) => result.only_ratios(),
         None => result,

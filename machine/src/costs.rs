@@ -162,10 +162,10 @@ fn rest_mw(machine: &Machine) -> u32 {
     traits(machine, Goal::Energy).machine_mw.saturating_sub(above_mw)
 }
 
-/// Who sets the speed of a high core.
+/// What sets the speed of a high core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Control {
-    /// We do, as the governor is `schedutil`, which takes requests.
+    /// Requests of the scheduler, as the governor is `schedutil`.
     Requests,
     /// The processor, within a range and by an energy preference.
     Processor,
@@ -173,10 +173,10 @@ pub enum Control {
     Limits,
 }
 
-/// Share of the machine's power above which a processor that chooses speeds by itself is not slower for a second's sake: see [`high_second_mw`].
+/// The floor of a processor that chooses speeds: the cheapest point if a second counts for this share of the machine's power.
 const FLOOR_SHARE: (u32, u32) = (1, 4);
 
-/// What a second counts for in the choice of a high core's speed, mW (lambda); `None`: so much that it is the highest speed.
+/// What a second counts for where the speed of a high core is chosen, mW (lambda); `None`: the speed is the highest, whatever it costs.
 ///
 /// ```text
 /// energy      what the machine draws beside the core: it is on for the work

@@ -2,6 +2,7 @@
 //! What a machine ships: how its scheduler places a woken task, and what sets its speeds.
 
 use crate::check::Source;
+use crate::costs::Control;
 use crate::schema::ShipsFile;
 use crate::InputError;
 use lop_policy::Goal;
@@ -136,6 +137,15 @@ impl Ships {
         match (self.governor, goal) {
             (Some(Governor::Hwp(_)), Goal::Energy) => Some(Governor::Hwp(EnergyPreference::BalancePower)),
             (governor, _) => governor,
+        }
+    }
+
+    /// What sets the speeds.
+    pub fn control(&self) -> Control {
+        match self.governor {
+            Some(Governor::Hwp(_)) => Control::Processor,
+            Some(Governor::Schedutil | Governor::Eas) => Control::Requests,
+            _ => Control::Limits,
         }
     }
 

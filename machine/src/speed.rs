@@ -31,6 +31,7 @@ pub use limit::{limit_khz, Limited};
 pub use restore::{left_in_journal, restore_from_journal, Restored, Skipped};
 pub use trial::{try_speeds, Compared, Loop, Outcome, Seen, Tried, TriedKind, Verdict, Worker};
 
+use crate::costs::Control;
 use change::{in_order, is_frequency, Change};
 use domain::{online_cpus, read_domains, Controlled, Knob};
 use files::{Files, Tree};
@@ -239,6 +240,11 @@ impl Speeds {
         domain::rate_limit_ns(self.files.as_ref())
     }
 
+    /// What sets the speeds of high CPUs, by clock domain.
+    pub fn controls(&self) -> impl Iterator<Item = Control> + '_ {
+        self.domains.iter().map(|d| d.control(self.files.as_ref()))
+    }
+
     /// How many requests take a CPU from its lowest to its top speed under `schedutil`. One if the kernel knows the CPU's present speed;
     /// otherwise each request raises the speed by a quarter.
     pub fn requests_to_top(&self) -> u32 {
@@ -431,17 +437,10 @@ impl Speeds {
         let known = self.known.get(&knob.path);
         // An upper limit that comes and goes with homes must not undo one that heat or another program has set meanwhile, so it is read each time.
         let is_between = matches!(wish, Wish::Share(_)) && knob.between_khz.is_some();
-        if is_between {
-            let current = self.read(&knob.path)?;
-            let is_ours = entry.is_some_and(|entry| entry.is_ours(&current));
-            if !is_ours && !knob.is_as_opened(&current) {
-                return Ok(None);
-            }
-        }
         if known.is_some_and(|known| known.asked == value.trim()) {
             return Ok(None);
         }
-        if wanted.is_some() && known.is_some_and(|known| known.takes(value)) {
+        if !is_between && wanted.is_some() && known.is_some_and(|known| known.takes(value)) {
             let change = Change {
                 path: knob.path.clone(),
                 value: as_echoed(value, entry),
@@ -449,6 +448,10 @@ impl Speeds {
             return Ok(Some((change, None)));
         }
         let current = self.read(&knob.path)?;
+        let is_ours = entry.is_some_and(|entry| entry.is_ours(&current));
+        if is_between && !is_ours && !knob.is_as_opened(&current) {
+            return Ok(None);
+        }
         let standing = entry.map(|entry| entry.standing(self.files.as_ref(), &current));
         if current.trim() == value.trim() && standing != Some(Standing::HeldDown) {
             return Ok(None);

@@ -12,6 +12,10 @@ pub struct Range {
 }
 
 impl Range {
+    /// No least index.
+    pub fn up_to(most: Option<usize>) -> Self {
+        Self { least: 0, most }
+    }
     /// This index alone.
     pub fn only(index: usize) -> Self {
         Self {
@@ -158,7 +162,7 @@ impl Clocks {
     /// No CPU has a limit.
     pub fn ask_nothing(&mut self) {
         for cpu in 0..self.asks.len() {
-            self.ask(cpu, Range { least: 0, most: None });
+            self.ask(cpu, Range::up_to(None));
         }
     }
     /// The same before anything runs, when speeds change at once.

@@ -4,6 +4,7 @@
 use super::program::SpeedWishes;
 use crate::adapter::{KernelError, Observer, Restored};
 use crate::options::{Goal, Options};
+use lop_machine::costs::Control;
 use lop_machine::speed::{restore_from_journal, HighSpeed, Mechanism, SpeedError, Speeds, Wish};
 use lop_policy::record::{Kind, Record};
 use std::collections::BTreeMap;
@@ -19,15 +20,11 @@ const LOWERED_AFTER: Duration = Duration::from_secs(1);
 
 /// What the goal makes of the speed of high CPUs; `None`: nothing.
 fn effect(goal: Goal, speeds: &Speeds) -> Option<&'static str> {
-    let any = |mechanism: &Mechanism| speeds.domains().iter().any(|d| d.mechanism == *mechanism);
+    let any = |control| speeds.controls().any(|of_domain| of_domain == control);
     match goal {
         Goal::Energy => Some("high CPUs at the speed of least energy per work"),
-        Goal::Balanced if any(&Mechanism::Preference) => {
-            Some("high CPUs as the processor chooses, from a lower limit on")
-        }
-        Goal::Balanced if any(&Mechanism::Scheduler) && speeds.requests_to_top() == 1 => {
-            Some("high CPUs at the speed at which energy and time count alike")
-        }
+        Goal::Balanced if any(Control::Processor) => Some("high CPUs as the processor chooses, from a lower limit on"),
+        Goal::Balanced if any(Control::Requests) => Some("high CPUs at the speed at which energy and time count alike"),
         Goal::Balanced | Goal::Speed => None,
     }
 }

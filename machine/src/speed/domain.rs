@@ -5,6 +5,7 @@ use super::change::is_frequency;
 use super::error::explain;
 use super::files::{number_after, parse_cpus, Files};
 use super::high::{self, HighSpeed, PERF_ONE};
+use crate::costs::Control;
 use std::io;
 
 pub(super) const CPU_FOLDER: &str = "sys/devices/system/cpu";
@@ -147,6 +148,15 @@ impl Controlled {
         (!self.folder.is_empty()).then(|| format!("{}/scaling_governor", self.folder))
     }
 
+    /// What sets the speed of high CPUs.
+    pub(super) fn control(&self, files: &dyn Files) -> Control {
+        match self.domain.mechanism {
+            Mechanism::Scheduler if knows_speed(files) => Control::Requests,
+            Mechanism::Preference => Control::Processor,
+            _ => Control::Limits,
+        }
+    }
+
     /// Sets the frequency of high CPUs, which is at most their limit.
     ///
     /// If the driver chooses speeds, this is a ceiling for all its CPUs, high or low: one that came and went with the sets would cost a write at each
@@ -173,11 +183,8 @@ impl Controlled {
         self.notes.push(format!("high is {wanted}, {} MHz", khz / 1000));
     }
 
-    /// The processor chooses the speed of high CPUs by the preference that it was found with, and no lower one than this.
+    /// Where the processor chooses: the speed of high CPUs by the preference that it was found with, and no lower one than this.
     pub(super) fn run_high_from(&mut self, files: &dyn Files, khz: u32) {
-        if self.domain.mechanism != Mechanism::Preference {
-            return;
-        }
         for knob in self.knobs.iter_mut().filter(|knob| !is_frequency(&knob.path)) {
             knob.high = None;
         }

@@ -83,20 +83,15 @@ pub(super) fn speeds(files: &dyn Files, wanted: HighSpeed, domains: &[Controlled
     found.map_err(|reason| SpeedError::HighSpeed { wanted, reason })
 }
 
-/// Where the governor takes requests, the speed at which energy and time count alike; where the processor chooses, its own choice above a floor; else the highest.
+/// The speeds of high CPUs for goal balanced ([`costs::high_second_mw`]).
 fn balanced(files: &dyn Files, domains: &[Controlled]) -> Result<Vec<High>, String> {
-    let control = |d: &Controlled| match d.domain.mechanism {
-        Mechanism::Scheduler if domain::knows_speed(files) => Control::Requests,
-        Mechanism::Preference => Control::Processor,
-        _ => Control::Limits,
-    };
-    if domains.iter().all(|d| control(d) == Control::Limits) {
+    if domains.iter().all(|d| d.control(files) == Control::Limits) {
         return Ok(vec![High::AsFound; domains.len()]);
     }
     let model = Model::believed(files)?;
     // A domain without such a point, or with that alone, keeps its highest.
     let of_domain = |d: &Controlled| {
-        let control = control(d);
+        let control = d.control(files);
         let second_mw = costs::high_second_mw(&model.machine, Goal::Balanced, control);
         let khz = second_mw.and_then(|second_mw| model.khz(d, second_mw).ok());
         match (control, khz, d.domain.max_khz) {

@@ -131,7 +131,7 @@ fn work_counts_by_the_rate_of_its_core() {
     assert_eq!(bench.tasks[system].pace.work_ns, 800 * US);
 }
 
-/// Its home ends while the task runs there: until it is woken anew it counts for the high set.
+/// Its home ends while the task runs there: until its next wakeup it counts for the high set.
 #[test]
 fn who_has_lost_its_home_counts_for_the_high_set() {
     let mut bench = paced();

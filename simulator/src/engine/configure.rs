@@ -268,18 +268,9 @@ pub(super) fn green_indices(machine: &Machine, rates: &Rates) -> Vec<usize> {
     indices(machine, |kind| costs::cheapest_opp(kind, memory_share, 0))
 }
 
-/// Who sets the speeds of this machine as it ships.
-fn control(machine: &Machine) -> Control {
-    match machine.ships.governor {
-        Some(Governor::Hwp(_)) => Control::Processor,
-        Some(Governor::Schedutil | Governor::Eas) => Control::Requests,
-        _ => Control::Limits,
-    }
-}
-
 /// By clock domain: what high cores request, by goal and by the watts that the policy knows ([`costs::high_second_mw`]).
 pub(super) fn high_requests(machine: &Machine, variant: SetsVariant, parameters: &PolicyParameters) -> Vec<Range> {
-    let (goal, control) = (parameters.goal, control(machine));
+    let (goal, control) = (parameters.goal, machine.ships.control());
     let believed = parameters.watts.believed(machine).filter(|_| variant.goes_by_goal());
     let chosen = believed.and_then(|believed| {
         let second_mw = costs::high_second_mw(&believed, goal, control)?;

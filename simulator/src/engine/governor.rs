@@ -12,6 +12,7 @@ use crate::choice::{PolicyChoice, SetsVariant};
 use crate::clocks::{Clocks, Range};
 use crate::{Governor, RunOptions};
 use hwp::Windows;
+use lop_machine::costs::Control;
 use lop_machine::Machine;
 
 /// `ondemand`'s up_threshold. It lowers the speed when load is ten points below it.
@@ -84,8 +85,8 @@ impl<'a> Speeds<'a> {
             },
             PolicyChoice::Sets(SetsVariant::Simple { .. }) => Some(Governor::Ondemand),
             PolicyChoice::Sets(variant) if variant.sets_speeds() => {
-                let chooses = |governor: &Governor| matches!(governor, Governor::Hwp(_));
-                machine.ships.governor_for(options.policy.goal).filter(chooses)
+                let shipped = machine.ships.governor_for(options.policy.goal);
+                shipped.filter(|_| machine.ships.control() == Control::Processor)
             }
             PolicyChoice::Sets(_) => Some(Governor::Schedutil),
             PolicyChoice::Placed(_) => Some(Governor::Performance),

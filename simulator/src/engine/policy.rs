@@ -14,7 +14,8 @@ use crate::clocks::Range;
 use crate::outcome::{Decisions, TraceEvent, TraceSet};
 use crate::waiting::WaitingTasks;
 use crate::workload::{Program, Step, Workload};
-use crate::{Governor, RunOptions, SimulationError};
+use crate::{RunOptions, SimulationError};
+use lop_machine::costs::Control;
 use lop_machine::{EnergyPreference, Machine};
 use lop_policy::{hint_flags, App, Config, CpuBits, Env, GreenWork, Group, Planner, PolicyHandle, Set, PLAN_PERIOD_NS};
 
@@ -197,16 +198,13 @@ impl World<'_, Policy> {
         if self.scheduler.on_reserved_core(cpu) {
             return;
         }
-        let processor_chooses = matches!(self.machine.ships.governor, Some(Governor::Hwp(_)));
+        let processor_chooses = self.machine.ships.control() == Control::Processor;
         let request = match set {
             Set::High => self.scheduler.high_request[self.speeds.clocks.domain_index(cpu)],
-            Set::Green if processor_chooses => Range {
-                least: 0,
-                most: Some(self.green_index(cpu)),
-            },
+            Set::Green if processor_chooses => Range::up_to(Some(self.green_index(cpu))),
             Set::Green => Range::only(self.green_index(cpu)),
             // By its preference alone.
-            Set::Low if processor_chooses => Range { least: 0, most: None },
+            Set::Low if processor_chooses => Range::up_to(None),
             Set::Low | Set::Offline => Range::only(0),
         };
         self.ask_speed(cpu, request);

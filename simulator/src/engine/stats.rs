@@ -56,7 +56,7 @@ pub(super) struct Stats {
     pub latencies: Spans,
     /// From the time at which the clock starts a job until the job is done, see `World::next_job`; without jobs that a timer starts.
     pub responses: Spans,
-    /// Jobs that a timer started, their responses in all, each until the timer expires again at least, as nobody waits for it before; and those of them that were
+    /// Jobs that a timer started, their responses in all, each until the timer expires again at least; and those of them that were
     /// not done by then.
     pub timed: u64,
     timed_ns: u128,
