@@ -3,7 +3,7 @@
 
 use crate::check::check_report;
 use crate::error::ReportError;
-use crate::model::{PointValue, Report, RunResult};
+use crate::model::{is_point, PointValue, Report, RunResult};
 use crate::rows::response_s;
 
 /// Quoted where it has to be.
@@ -25,31 +25,39 @@ fn quoted(cell: &str) -> String {
 
 type Number = fn(&RunResult) -> Option<f64>;
 
+fn low(ends: Option<[f64; 2]>) -> Option<f64> {
+    ends.filter(|ends| !is_point(ends)).map(|[low, _]| low)
+}
+
+fn high(ends: Option<[f64; 2]>) -> Option<f64> {
+    ends.filter(|ends| !is_point(ends)).map(|[_, high]| high)
+}
+
 const NUMBERS: [(&str, Number); 27] = [
     ("time_s", |row| Some(row.time_s)),
-    ("time_s_low", |row| Some(row.ci95?.time_s[0])),
-    ("time_s_high", |row| Some(row.ci95?.time_s[1])),
+    ("time_s_low", |row| low(Some(row.ci95?.time_s))),
+    ("time_s_high", |row| high(Some(row.ci95?.time_s))),
     ("cpu_energy_j", |row| Some(row.energy?.cpu_energy_j)),
     ("system_energy_j", |row| Some(row.energy?.system_energy_j)),
-    ("system_energy_j_low", |row| Some(row.ci95?.system_energy_j?[0])),
-    ("system_energy_j_high", |row| Some(row.ci95?.system_energy_j?[1])),
+    ("system_energy_j_low", |row| low(row.ci95?.system_energy_j)),
+    ("system_energy_j_high", |row| high(row.ci95?.system_energy_j)),
     ("system_power_w", |row| Some(row.energy?.system_power_w)),
     ("edp_js", |row| Some(row.energy?.edp_js)),
-    ("edp_js_low", |row| Some(row.ci95?.edp_js?[0])),
-    ("edp_js_high", |row| Some(row.ci95?.edp_js?[1])),
+    ("edp_js_low", |row| low(row.ci95?.edp_js)),
+    ("edp_js_high", |row| high(row.ci95?.edp_js)),
     ("relative_time", |row| Some(row.relative.time)),
-    ("relative_time_low", |row| Some(row.relative_ci95?.time[0])),
-    ("relative_time_high", |row| Some(row.relative_ci95?.time[1])),
+    ("relative_time_low", |row| low(Some(row.relative_ci95?.time))),
+    ("relative_time_high", |row| high(Some(row.relative_ci95?.time))),
     ("relative_system_energy", |row| Some(row.relative.system_energy)),
     ("relative_system_energy_low", |row| {
-        Some(row.relative_ci95?.system_energy[0])
+        low(Some(row.relative_ci95?.system_energy))
     }),
     ("relative_system_energy_high", |row| {
-        Some(row.relative_ci95?.system_energy[1])
+        high(Some(row.relative_ci95?.system_energy))
     }),
     ("relative_edp", |row| Some(row.relative.edp)),
-    ("relative_edp_low", |row| Some(row.relative_ci95?.edp[0])),
-    ("relative_edp_high", |row| Some(row.relative_ci95?.edp[1])),
+    ("relative_edp_low", |row| low(Some(row.relative_ci95?.edp))),
+    ("relative_edp_high", |row| high(Some(row.relative_ci95?.edp))),
     ("bound_time_s", |row| Some(row.bounds.time_s)),
     ("bound_system_energy_j", |row| row.bounds.system_energy_j),
     ("relative_bound_time", |row| Some(row.relative_bounds.time)),

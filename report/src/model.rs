@@ -148,11 +148,12 @@ pub struct RunResult {
     pub relative_bounds: Relative,
     pub energy_source: String,
     pub counters: serde_json::Map<String, serde_json::Value>,
-    /// 95 % confidence intervals of the means, from low to high; absent for a single run.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// 95 % confidence intervals of the means, from low to high; absent for a single run. What does not vary is not written.
+    #[serde(skip_serializing_if = "Interval::is_absent")]
     pub ci95: Option<Interval>,
-    /// 95 % confidence intervals of the ratios to the first policy, in pairs of runs with the same seed; absent for a single run.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// 95 % confidence intervals of the ratios to the first policy, in pairs of runs with the same seed; absent for a single run. What does not vary is not
+    /// written.
+    #[serde(skip_serializing_if = "RelativeRange::is_absent")]
     pub relative_ci95: Option<RelativeRange>,
     /// Class of the application, where half of the cores are slow and the study asks for classes.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -197,12 +198,24 @@ pub struct Relative {
 /// From low to high.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct RelativeRange {
+    #[serde(skip_serializing_if = "is_point")]
     pub time: [f64; 2],
+    #[serde(skip_serializing_if = "is_point")]
     pub system_energy: [f64; 2],
+    #[serde(skip_serializing_if = "is_point")]
     pub edp: [f64; 2],
     /// Of the mean response, where the clock sets the end of the workload.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_none_or_point")]
     pub response: Option<[f64; 2]>,
+}
+
+impl RelativeRange {
+    fn is_absent(range: &Option<Self>) -> bool {
+        range.is_none_or(|range| {
+            let known = [range.time, range.system_energy, range.edp];
+            known.iter().chain(&range.response).all(is_point)
+        })
+    }
 }
 
 impl Report {
@@ -234,11 +247,30 @@ pub struct Class {
 /// From low to high.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interval {
+    #[serde(skip_serializing_if = "is_point")]
     pub time_s: [f64; 2],
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_none_or_point")]
     pub system_energy_j: Option<[f64; 2]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_none_or_point")]
     pub edp_js: Option<[f64; 2]>,
+}
+
+impl Interval {
+    fn is_absent(interval: &Option<Self>) -> bool {
+        interval.is_none_or(|interval| {
+            let known = [Some(interval.time_s), interval.system_energy_j, interval.edp_js];
+            known.iter().all(is_none_or_point)
+        })
+    }
+}
+
+/// Nothing varied: the ends, which are above 0, differ by rounding only.
+pub(crate) fn is_point([low, high]: &[f64; 2]) -> bool {
+    high - low <= 1e-9 * high.abs()
+}
+
+fn is_none_or_point(ends: &Option<[f64; 2]>) -> bool {
+    ends.as_ref().is_none_or(is_point)
 }
 
 /// Everything that happened in one run, for the HTML timeline and Perfetto. All times in simulated ns from 0.

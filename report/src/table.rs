@@ -7,7 +7,7 @@ use crate::classes::classes_text;
 use crate::comparison::NOTHING_BY_CHANCE;
 use crate::grid::{is_of_fleet, results_grid, OVER_BOUND, RELATIVE};
 use crate::labels::labelled;
-use crate::model::{Replayed, Report, RunResult};
+use crate::model::{is_point, Replayed, Report, RunResult};
 use crate::number::is_wide;
 use crate::page::{Page, Room};
 use crate::pareto::{self, pareto_grid};
@@ -173,10 +173,7 @@ pub(crate) fn footnote(report: &Report, merged: &Report, shows: impl Fn(&str) ->
             }
         ));
         // Means of equal times differ from them by rounding.
-        let is_by_chance = |r: &RunResult| {
-            r.ci95
-                .is_none_or(|ci95| ci95.time_s[1] - ci95.time_s[0] > 1e-9 * r.time_s)
-        };
+        let is_by_chance = |r: &RunResult| r.ci95.is_none_or(|ci95| !is_point(&ci95.time_s));
         if !report.results.iter().any(is_by_chance) {
             lines.push(NOTHING_BY_CHANCE.to_string());
         }

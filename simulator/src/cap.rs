@@ -45,20 +45,26 @@ impl PowerCap {
         parameters.power_cap_uw.map(|limit_uw| Self::of(machine, limit_uw))
     }
 
-    /// One line about the cap, for users.
+    /// One line about the cap, for users. What another processor draws is not told.
     pub fn describe(&self, machine: &Machine) -> String {
         let watts = |uw: u64| format!("{:.1} W", uw as f64 / 1e6);
-        let (limit, draws, name) = (watts(self.limit_uw), watts(self.draws_uw), machine.title());
+        let (limit, name) = (watts(self.limit_uw), machine.title());
+        let draws = |before: &str| match machine.foreign_watts() {
+            Some(_) => String::new(),
+            None => format!(" ({before}{})", watts(self.draws_uw)),
+        };
         let unlimited = "policies without sets (linux, pack, scatter, random) ignore the cap";
         if self.draws_uw > self.limit_uw {
             return format!(
-                "policy.power_cap_w: {limit} is less than '{name}' draws with one high core ({draws}): one core is high nevertheless; {unlimited}"
+                "policy.power_cap_w: {limit} is less than '{name}' draws with one high core{}: one core is high nevertheless; {unlimited}",
+                draws("")
             );
         }
         format!(
-            "policy.power_cap_w: {limit} are {} of {} CPUs high on '{name}' (at most {draws}); {unlimited}",
+            "policy.power_cap_w: {limit} are {} of {} CPUs high on '{name}'{}; {unlimited}",
             self.most_high,
-            machine.cpus.len()
+            machine.cpus.len(),
+            draws("at most ")
         )
     }
 }
@@ -208,5 +214,15 @@ mod tests {
         let told = |limit_uw| PowerCap::of(&machine, limit_uw).describe(&machine);
         assert!(told(140_000_000).contains("140.0 W are 2 of 4 CPUs high on 'phenom-9750' (at most 136.6 W)"));
         assert!(told(100_000_000).contains("100.0 W is less than 'phenom-9750' draws with one high core (121.6 W)"));
+        let other = lop_machine::Machine {
+            processor: Some("another processor".into()),
+            watts_of: Some("phenom-9750".into()),
+            ..machine
+        };
+        let text = |limit_uw| PowerCap::of(&other, limit_uw).describe(&other);
+        assert!(text(140_000_000).contains(
+            "140.0 W are 2 of 4 CPUs high on 'phenom-9750 (watts of phenom-9750, another processor)'; policies"
+        ));
+        assert!(!text(100_000_000).contains("121.6"));
     }
 }

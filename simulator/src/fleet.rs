@@ -152,9 +152,12 @@ impl Fleet {
             ));
         }
         if let Some(model) = models.iter().find(|model| model.power_w(0) < setup.off_w) {
-            let idle_w = model.power_w(0);
+            let idle = match model.donor {
+                Some(_) => "less than that".to_string(),
+                None => format!("{} W", model.power_w(0)),
+            };
             return Err(format!(
-                "off_w = {}, but '{}' draws {idle_w} W idle",
+                "off_w = {}, but '{}' draws {idle} idle",
                 setup.off_w, model.title
             ));
         }

@@ -167,6 +167,46 @@ fn responses_are_from_when_the_clock_starts_a_job_until_it_is_done() {
     );
 }
 
+/// A job counts by the clock that began it: 3 ms from each expiry on are the timer's job, which counts for its period in the mean and in no percentile, and
+/// 30 ms from each end of the sleep on are nobody's. Expiries at 100 and 200 ms, before which nothing was done: (100 + 30 + 100 + 30) / 4.
+#[test]
+fn a_job_counts_by_the_clock_that_began_it() {
+    let timer = Step::Timer {
+        timer: 0,
+        period_ns: 100 * MS,
+    };
+    let forever = Step::Repeat { times: None, end: 6 };
+    let end = Step::EndRepeat { start: 0 };
+    let mut workload = tasks_of(1, vec![forever, timer, run_ms(3), sleep_ms(10), run_ms(30), end]);
+    workload.duration_ns = Some(300 * MS);
+    let counters = run(&machine(1), &workload, PERFORMANCE).counters;
+    assert_eq!(counters.missed_share, Some(0.0));
+    assert_eq!(
+        counters.response_us.map(|us| (us.p50, us.max)),
+        Some((30_000.0, 30_000.0))
+    );
+    assert_eq!(counters.mean_response_s, Some(0.065));
+}
+
+/// Two jobs of 3 ms; the exit after the second sleep is none.
+#[test]
+fn an_exit_without_work_is_no_job() {
+    let twice = Step::Repeat { times: Some(2), end: 4 };
+    let forever = Step::Repeat { times: None, end: 3 };
+    let mut workload = workload_of(vec![
+        program(
+            "exits",
+            vec![twice, run_ms(3), sleep_ms(5), Step::EndRepeat { start: 0 }],
+        ),
+        program("endless", vec![forever, run_ms(3), Step::EndRepeat { start: 0 }]),
+    ]);
+    workload.duration_ns = Some(40 * MS);
+    assert_eq!(
+        run(&machine(2), &workload, PERFORMANCE).counters.mean_response_s,
+        Some(0.003)
+    );
+}
+
 /// Throughput of a core with both threads busy is 1.3 of one: each gets 0.65.
 #[test]
 fn smt_siblings_share_their_core() {

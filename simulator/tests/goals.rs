@@ -40,6 +40,11 @@ fn for_energy_high_cores_run_where_the_machine_takes_least() {
         let outcome = aimed(&machine, &work, name, goal, watts);
         assert_eq!(outcome.time_ns, time_ms * 1_000_000);
         exactly(outcome.cpu_energy_j, energy_j);
+        exactly(outcome.counters.lost_fixed_speed_s, (time_ms - 10) as f64 / 1e3);
+        assert_eq!(
+            outcome.counters.lost_slow_start_s, 0.0,
+            "a speed that was chosen is no slow start"
+        );
     }
 }
 

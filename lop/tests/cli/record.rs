@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Recording what really runs on this machine, and replaying it.
 
-use super::{answer, good, json, lop};
+use super::{answer, files_in, folder, good, json, lop};
 use lop_trace::{Event, Header, Host, Trace, What};
 use serde_json::Value;
 use std::fs;
@@ -464,4 +464,47 @@ fn the_workload_of_a_recording_can_be_written_instead() {
     let text = fs::read_to_string(folder.path().join("sh.toml")).unwrap();
     assert!(text.contains("fork = \"t1-true\""), "{text}");
     good(folder.path(), &["simulate", "--workload", "./sh.toml", "-p", "linux"]);
+}
+
+#[test]
+fn recording_passes_on_the_code_of_its_command() {
+    let folder = folder();
+    for (script, code) in [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 137)] {
+        let arguments = [
+            "workload", "record", "--force", "-o", "out.toml", "--name", "test", "--", "sh", "-c", script,
+        ];
+        let answer = answer(folder.path(), &arguments);
+        assert_eq!(answer.code, code, "{}", answer.stderr);
+        let shown = good(folder.path(), &["workload", "show", "./out.toml"]).stdout;
+        assert!(shown.contains("test"), "{shown}");
+    }
+}
+
+#[test]
+fn a_command_that_does_not_exist_leaves_no_recording() {
+    let folder = folder();
+    let answer = answer(
+        folder.path(),
+        &["workload", "record", "-o", "out.toml", "--", "no-such-command-anywhere"],
+    );
+    assert_eq!(answer.code, 127, "{}", answer.stderr);
+    assert!(answer.stderr.contains("no-such-command-anywhere"), "{}", answer.stderr);
+    assert_eq!(files_in(folder.path()), Vec::<String>::new());
+}
+
+#[test]
+fn a_recording_is_not_overwritten_unasked() {
+    let folder = folder();
+    std::fs::write(folder.path().join("true.toml"), "mine").unwrap();
+    let answer = answer(folder.path(), &["workload", "record", "--", "true"]);
+    assert_eq!(answer.code, 2);
+    assert!(
+        answer.stderr.contains("exists already") && answer.stderr.contains("--force"),
+        "{}",
+        answer.stderr
+    );
+    assert_eq!(
+        std::fs::read_to_string(folder.path().join("true.toml")).unwrap(),
+        "mine"
+    );
 }

@@ -26,9 +26,13 @@ fn json_keeps_its_contract() {
         assert!(result["counters"].as_object().unwrap().len() > 10);
         assert_eq!(result["energy_source"], "modelled");
         assert!(result.get("point").is_none() && result["ci95"].is_object());
-        let [low, high] = [0, 1].map(|end| result["relative_ci95"]["time"][end].as_f64().unwrap());
         let ratio = result["relative"]["time"].as_f64().unwrap();
-        assert!(low <= ratio && ratio <= high, "{result}");
+        match result["relative_ci95"]["time"].as_array() {
+            Some(ends) => {
+                assert!(ends[0].as_f64() <= Some(ratio) && Some(ratio) <= ends[1].as_f64() && ends[0] != ends[1])
+            }
+            None => assert_eq!(ratio, 1.0, "what does not vary has no interval"),
+        }
         check_bounds(result);
     }
     for key in ["time", "system_energy", "edp"] {
@@ -596,49 +600,6 @@ fn a_study_that_judges_a_policy_tells_its_cells() {
     }
     let text = good(folder.path(), &["simulate", "./judged.toml"]).stdout;
     assert!(text.contains("lowest EDP") && text.contains("of 2 cells"), "{text}");
-}
-
-#[test]
-fn recording_passes_on_the_code_of_its_command() {
-    let folder = folder();
-    for (script, code) in [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 137)] {
-        let arguments = [
-            "workload", "record", "--force", "-o", "out.toml", "--name", "test", "--", "sh", "-c", script,
-        ];
-        let answer = answer(folder.path(), &arguments);
-        assert_eq!(answer.code, code, "{}", answer.stderr);
-        let shown = good(folder.path(), &["workload", "show", "./out.toml"]).stdout;
-        assert!(shown.contains("test"), "{shown}");
-    }
-}
-
-#[test]
-fn a_command_that_does_not_exist_leaves_no_recording() {
-    let folder = folder();
-    let answer = answer(
-        folder.path(),
-        &["workload", "record", "-o", "out.toml", "--", "no-such-command-anywhere"],
-    );
-    assert_eq!(answer.code, 127, "{}", answer.stderr);
-    assert!(answer.stderr.contains("no-such-command-anywhere"), "{}", answer.stderr);
-    assert_eq!(files_in(folder.path()), Vec::<String>::new());
-}
-
-#[test]
-fn a_recording_is_not_overwritten_unasked() {
-    let folder = folder();
-    std::fs::write(folder.path().join("true.toml"), "mine").unwrap();
-    let answer = answer(folder.path(), &["workload", "record", "--", "true"]);
-    assert_eq!(answer.code, 2);
-    assert!(
-        answer.stderr.contains("exists already") && answer.stderr.contains("--force"),
-        "{}",
-        answer.stderr
-    );
-    assert_eq!(
-        std::fs::read_to_string(folder.path().join("true.toml")).unwrap(),
-        "mine"
-    );
 }
 
 /// Interrupted in the middle of a long study: 130, no file, no result.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A comparison as CSV: hyperfine's columns first, in s, then ours, parameters last.
 
-use super::{Compared, Comparison, Estimate, Spread};
+use super::{written, Compared, Comparison, Estimate, Spread};
 use crate::csv::csv_line;
 
 type Cell = fn(&Compared) -> String;
@@ -70,9 +70,9 @@ fn value(estimate: Option<Estimate>) -> String {
 }
 
 fn low(estimate: Option<Estimate>) -> String {
-    number(estimate.and_then(|estimate| Some(estimate.interval?.0)))
+    number(estimate.and_then(|estimate| Some(written(estimate.interval)?.0)))
 }
 
 fn high(estimate: Option<Estimate>) -> String {
-    number(estimate.and_then(|estimate| Some(estimate.interval?.1)))
+    number(estimate.and_then(|estimate| Some(written(estimate.interval)?.1)))
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A comparison for programs: what hyperfine exports, and more.
 
-use super::{Compared, Comparison, Estimate, Method, Spread, UsedMeter};
+use super::{written, Compared, Comparison, Estimate, Method, Spread, UsedMeter};
 use serde_json::{json, Map, Value};
 
 /// One object with `results`. Each result has hyperfine's fields (times in s), then those of every study of this program. `times`,
@@ -152,7 +152,7 @@ fn ratios(comparison: &Comparison, row: &Compared) -> (Value, Value) {
 }
 
 fn interval(estimate: Estimate) -> Option<Value> {
-    estimate.interval.map(|(low, high)| json!([low, high]))
+    written(estimate.interval).map(|(low, high)| json!([low, high]))
 }
 
 fn spreads(comparison: &Comparison, row: &Compared) -> Value {
@@ -171,7 +171,7 @@ fn spreads(comparison: &Comparison, row: &Compared) -> Value {
             "ci95": interval(spread.mean),
             "stddev": spread.deviation,
             "median": spread.median,
-            "median_ci95": spread.median_interval,
+            "median_ci95": written(spread.median_interval),
             "min": spread.min,
             "max": spread.max,
         })

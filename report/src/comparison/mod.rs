@@ -19,7 +19,7 @@ pub use orgmode::comparison_orgmode;
 pub use text::comparison_text;
 
 use crate::grid::{Column, Grid};
-use crate::model::Replayed;
+use crate::model::{is_point, Replayed};
 use crate::number::{Large, Scale};
 use crate::ratios::ONLY_RATIOS;
 use crate::table::{recorded, CANNOT_KNOW};
@@ -193,6 +193,11 @@ impl Estimate {
             None => value,
         }
     }
+}
+
+/// The ends that are written: none where nothing varied.
+fn written(interval: Option<(f64, f64)>) -> Option<(f64, f64)> {
+    interval.filter(|&(low, high)| !is_point(&[low, high]))
 }
 
 /// A measured quantity of a row.

@@ -46,12 +46,12 @@ pub(crate) fn section(report: &Report, number: usize, palette: &[&str], heading:
     html.push_str(&first_charts(report, &rows, palette));
     html.push_str(&facts(report));
     let pareto = pareto_grid(report).map_or(String::new(), |grid| {
-        format!("{}<p>{}</p>\n", html_table(&grid, 1), escape(pareto::LEGEND))
+        format!("{}<p>{}</p>\n", html_table(&grid, 0), escape(pareto::LEGEND))
     });
     if let Some(groups) = variations::groups_grid(report) {
         let _ = writeln!(html, "<p>{}</p>", escape(&variations::judgement(report)));
         let cells = variations::cells_grid(report).map_or(String::new(), |grid| html_table(&grid, 1));
-        return html + &pareto + &html_table(&groups, 1) + &cells + timelines + "</section>\n";
+        return html + &pareto + &html_table(&groups, 0) + &cells + timelines + "</section>\n";
     }
     if let Some(cells) = cells_grid(report) {
         let _ = writeln!(html, "<p>{}</p>", escape(summary(report).trim()));

@@ -83,7 +83,7 @@ impl<S: Scheduler> World<'_, S> {
 
     /// Counts the run time lost below the highest OPP. Problem A: from a start until the governor's next sample, on a core whose clock domain had had
     /// less work in the governor's period than the others together: the load was elsewhere. It does not occur with a single clock domain. Problem B: the
-    /// rest, under a governor that measures load. Speeds that were chosen count as neither: a fixed one, that of a reserved or green core, the highest of the moment.
+    /// rest, under a governor that measures load. Speeds that were chosen count as neither: a fixed one, that of a reserved, green or high core, the highest of the moment.
     fn count_lost(&mut self, cpu: usize, class: u16, ran: u64) {
         let state = &self.cores.cpus[cpu];
         let relative = match self.contention.pace(cpu) {
@@ -92,7 +92,7 @@ impl<S: Scheduler> World<'_, S> {
         };
         let lost_ns = ran as f64 * (1.0 - relative);
         let held = self.speeds.clocks.of_cpu(cpu).is_held();
-        if held || self.speeds.fixed() || self.scheduler.on_reserved_core(cpu) || self.scheduler.is_green(cpu) {
+        if held || self.speeds.fixed() || S::has_chosen_speed(self, cpu) {
             self.stats.lost_by_choice_ns += lost_ns;
         } else if !self.speeds.measures() || (state.load_was_elsewhere && !state.measured) {
             self.stats.lost_slow_start_ns += lost_ns;

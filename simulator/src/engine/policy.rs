@@ -195,7 +195,7 @@ impl World<'_, Policy> {
     }
 
     fn set_speed_of_set(&mut self, cpu: usize, set: Set) {
-        if self.scheduler.on_reserved_core(cpu) {
+        if self.scheduler.handle.on_reserved_core(cpu as u32) {
             return;
         }
         let processor_chooses = self.machine.ships.control() == Control::Processor;
@@ -391,11 +391,14 @@ impl Scheduler for Policy {
         let is_low = |&cpu: &usize| !high.has(cpu) && !green.has(cpu) && reserved != Some(cpu);
         self.sets_speeds && cpus.iter().all(is_low)
     }
-    fn on_reserved_core(&self, cpu: usize) -> bool {
-        self.handle.on_reserved_core(cpu as u32)
-    }
-    fn is_green(&self, cpu: usize) -> bool {
-        self.handle.members(Set::Green).has(cpu)
+    /// On the reserved core, a green one, and a high one whose one frequency is reached.
+    fn has_chosen_speed(world: &World<'_, Self>, cpu: usize) -> bool {
+        let (scheduler, domain) = (&world.scheduler, world.speeds.clocks.domain_index(cpu));
+        let is_in = |set| scheduler.handle.members(set).has(cpu);
+        let now = Range::only(world.speeds.clocks.domains[domain].now);
+        scheduler.handle.on_reserved_core(cpu as u32)
+            || is_in(Set::Green)
+            || is_in(Set::High) && scheduler.high_request[domain] == now
     }
     fn reads_counters(&self) -> bool {
         self.planner.is_some()

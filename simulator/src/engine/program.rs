@@ -46,6 +46,10 @@ impl<S: Scheduler> World<'_, S> {
             return self.exit(id);
         };
         task.pc += 1;
+        task.job_has_step |= !matches!(
+            step,
+            Step::Sleep(_) | Step::Timer { .. } | Step::Repeat { .. } | Step::EndRepeat { .. }
+        );
         match *step {
             Step::Run { work, class } => {
                 task.class = class;
@@ -107,16 +111,25 @@ impl<S: Scheduler> World<'_, S> {
         }
     }
 
-    /// The task waits for the clock, so its job is done: the response time is counted from the job's beginning. The next job begins at `at_ns`, which may
-    /// have passed already. `timer_ns`: the period of the timer that starts it; 0: no timer does.
+    /// The task waits for the clock, so its job is done. The next one begins at `at_ns`, which may have passed already. `timer_ns`: the period of the
+    /// timer that starts it; 0: no timer does.
     fn next_job(&mut self, id: u32, at_ns: u64, timer_ns: u64) {
         let task = &mut self.work.tasks[id as usize];
         // The first job of a task begins with it, and is of the clock that ends it.
-        let own_ns = std::mem::replace(&mut task.timer_ns, timer_ns);
-        let own_ns = if task.clocked { own_ns } else { timer_ns };
-        task.clocked = true;
-        self.stats.job_took(self.time.now_ns - task.job_began_ns, own_ns);
-        task.job_began_ns = at_ns;
+        if !std::mem::replace(&mut task.clocked, true) {
+            task.timer_ns = timer_ns;
+        }
+        self.end_job(id);
+        let task = &mut self.work.tasks[id as usize];
+        (task.job_began_ns, task.timer_ns, task.job_has_step) = (at_ns, timer_ns, false);
+    }
+
+    /// The response time is counted from the job's beginning. A task that only waits, or exits at once, has done no job.
+    fn end_job(&mut self, id: u32) {
+        let task = &self.work.tasks[id as usize];
+        if task.clocked && task.job_has_step {
+            self.stats.job_took(self.time.now_ns - task.job_began_ns, task.timer_ns);
+        }
     }
 
     fn sleep_until(&mut self, id: u32, at_ns: u64) -> Next {
@@ -191,6 +204,7 @@ impl<S: Scheduler> World<'_, S> {
             created_at_ns: self.time.now_ns,
             job_began_ns: self.time.now_ns,
             timer_ns: 0,
+            job_has_step: false,
             clocked: matches!(owner, Owner::Start(start) if self.workload.starts[start as usize].arrivals.is_some()),
             timers: Vec::new(),
             in_loop: None,
@@ -406,9 +420,7 @@ impl<S: Scheduler> World<'_, S> {
     fn exit(&mut self, id: u32) -> Next {
         let task = &mut self.work.tasks[id as usize];
         task.state = State::Exited;
-        if task.clocked {
-            self.stats.job_took(self.time.now_ns - task.job_began_ns, task.timer_ns);
-        }
+        self.end_job(id);
         self.work.progressing -= 1;
         Next::Leave(Leaving::Exited)
     }

@@ -83,12 +83,8 @@ pub(crate) trait Scheduler: Sized {
 
     /// Whether the core with these CPUs is low, so that it parks when it is idle.
     fn is_low(&self, cpus: &[usize]) -> bool;
-    /// Whether the CPU runs at the reserved core's speed.
-    fn on_reserved_core(&self, _cpu: usize) -> bool {
-        false
-    }
-    /// Whether the CPU is green: its speed is chosen.
-    fn is_green(&self, _cpu: usize) -> bool {
+    /// Whether the CPU has the speed that the scheduler chose for it.
+    fn has_chosen_speed(_world: &World<'_, Self>, _cpu: usize) -> bool {
         false
     }
     /// Whether the scheduler reads counters of instructions and misses.

@@ -100,6 +100,8 @@ pub(super) struct Task {
     pub timer_ns: u64,
     /// The clock starts its jobs: it is an arrival, or has waited for a time.
     pub clocked: bool,
+    /// Its present job has done more than wait for the clock.
+    pub job_has_step: bool,
     /// Last expiry of each of its timers, counted from its creation.
     pub timers: Vec<u64>,
     /// The parallel loop that it is in.

@@ -294,6 +294,17 @@ fn what_a_fleet_cannot_be_is_said() {
         machine(2),
     );
     assert!(off.contains("off_w = 181") && off.contains("draws 180 W idle"), "{off}");
+    let of_another = Machine {
+        processor: Some("another processor".into()),
+        watts_of: Some("phenom-9750".into()),
+        ..machine(2)
+    };
+    let too_much = Setup {
+        off_w: 181.0,
+        ..setup(1)
+    };
+    let off = refused(too_much, of_another);
+    assert!(off.contains("another processor)' draws less than that idle"), "{off}");
     let share = refused(
         Setup {
             intensive: 1.5,
