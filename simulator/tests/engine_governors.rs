@@ -4,7 +4,7 @@
 mod common;
 use common::*;
 use lop_machine::Machine;
-use lop_simulator::workload::{Step, Workload};
+use lop_simulator::workload::{Amount, Step, Workload};
 use lop_simulator::{Outcome, TraceEvent};
 
 /// (time in us, MHz) of each change of CPU 0's speed.
@@ -28,7 +28,7 @@ fn work_per_period(us: &[u64]) -> Workload {
     let steps = us.iter().flat_map(|&us| {
         let timer = Step::Timer {
             timer: 0,
-            period_ns: 10 * MS,
+            period: Amount::Fixed(10 * MS),
         };
         [run_ns(us * 1000), timer]
     });

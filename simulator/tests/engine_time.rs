@@ -134,7 +134,7 @@ fn responses_are_from_when_the_clock_starts_a_job_until_it_is_done() {
     };
     let every_10_ms = || Step::Timer {
         timer: 0,
-        period_ns: 10 * MS,
+        period: Amount::Fixed(10 * MS),
     };
     // Three are done, after 3 ms each, with 7 left.
     assert_eq!(response_s(3, every_10_ms(), 25), (0.01, None, Some(0.0)));
@@ -173,7 +173,7 @@ fn responses_are_from_when_the_clock_starts_a_job_until_it_is_done() {
 fn a_job_counts_by_the_clock_that_began_it() {
     let timer = Step::Timer {
         timer: 0,
-        period_ns: 100 * MS,
+        period: Amount::Fixed(100 * MS),
     };
     let forever = Step::Repeat { times: None, end: 6 };
     let end = Step::EndRepeat { start: 0 };
@@ -186,6 +186,32 @@ fn a_job_counts_by_the_clock_that_began_it() {
         Some((30_000.0, 30_000.0))
     );
     assert_eq!(counters.mean_response_s, Some(0.065));
+}
+
+/// Periods of 9 to 11 ms are drawn, and counted from expiry to expiry: how long the work takes moves none. A job is in time within the mean period, which is
+/// what it counts for in the mean.
+#[test]
+fn a_timer_whose_periods_are_drawn_does_not_drift() {
+    let wakeups = |work_ms| {
+        let timer = Step::Timer {
+            timer: 0,
+            period: Amount::Uniform {
+                min_ns: 9 * MS,
+                max_ns: 11 * MS,
+            },
+        };
+        let forever = Step::Repeat { times: None, end: 3 };
+        let mut workload = tasks_of(1, vec![forever, run_ms(work_ms), timer, Step::EndRepeat { start: 0 }]);
+        workload.duration_ns = Some(1000 * MS);
+        let counters = run(&machine(1), &workload, PERFORMANCE).counters;
+        assert_eq!(
+            (counters.missed_share, counters.mean_response_s),
+            (Some(0.0), Some(0.01))
+        );
+        counters.wakeups
+    };
+    assert_eq!(wakeups(1), wakeups(8));
+    assert!((95..106).contains(&wakeups(1)));
 }
 
 /// Two jobs of 3 ms; the exit after the second sleep is none.

@@ -332,7 +332,7 @@ fn speed_comes_down_to_what_is_used() {
     let machine = machine_of(kind(1.0, opps.to_vec()), 1, 1);
     let timer = Step::Timer {
         timer: 0,
-        period_ns: 20 * MS,
+        period: Amount::Fixed(20 * MS),
     };
     let outcome = fair_class(&machine, &tasks_of(1, again(200, [run_ms(2), timer])), SCHEDUTIL);
     let speeds = outcome.trace.iter().filter_map(|event| match *event {

@@ -6,7 +6,7 @@ use common::*;
 use lop_machine::input::Override;
 use lop_machine::Machine;
 use lop_simulator::experiment::{Experiment, PolicyResult};
-use lop_simulator::workload::{self, rtapp, Step, Workload};
+use lop_simulator::workload::{self, rtapp, Amount, Step, Workload};
 use lop_simulator::{simulate, Outcome, RunOptions};
 use std::path::{Path, PathBuf};
 
@@ -188,7 +188,7 @@ fn ondemand_with_a_long_period_never_sees_a_short_burst() {
 fn highlow_does_no_harm_to_one_periodic_task_per_core() {
     let timer = Step::Timer {
         timer: 0,
-        period_ns: 10 * MS,
+        period: Amount::Fixed(10 * MS),
     };
     let steps: Vec<Step> = (0..200).flat_map(|_| [run_ms(3), timer.clone()]).collect();
     for name in ["phenom-9750", "phenom2-940", "opteron-2352-x2", "i7-940"] {

@@ -7,7 +7,7 @@ use super::task::{Children, Counters, Owner, State, Task, WaitsFor};
 use super::time::Kind;
 use super::world::{World, MAX_STEPS_AT_ONCE};
 use crate::random::{child_key, Stream};
-use crate::workload::{Join, Step, Waiting};
+use crate::workload::{mean_ns, Amount, Join, Step, Waiting};
 use crate::SimulationError;
 
 /// What a step leads to.
@@ -64,7 +64,7 @@ impl<S: Scheduler> World<'_, S> {
                 self.next_job(id, at_ns, 0);
                 self.sleep_until(id, at_ns)
             }
-            Step::Timer { timer, period_ns } => self.wait_for_timer(id, timer, period_ns),
+            Step::Timer { timer, period } => self.wait_for_timer(id, timer, &period),
             Step::Fork { program, count } => {
                 self.fork(id, program, count);
                 Next::On
@@ -111,7 +111,7 @@ impl<S: Scheduler> World<'_, S> {
         }
     }
 
-    /// The task waits for the clock, so its job is done. The next one begins at `at_ns`, which may have passed already. `timer_ns`: the period of the
+    /// The task waits for the clock, so its job is done. The next one begins at `at_ns`, which may have passed already. `timer_ns`: the mean period of the
     /// timer that starts it; 0: no timer does.
     fn next_job(&mut self, id: u32, at_ns: u64, timer_ns: u64) {
         let task = &mut self.work.tasks[id as usize];
@@ -139,16 +139,16 @@ impl<S: Scheduler> World<'_, S> {
         Next::Leave(Leaving::Blocked)
     }
 
-    fn wait_for_timer(&mut self, id: u32, timer: u16, period_ns: u64) -> Next {
+    fn wait_for_timer(&mut self, id: u32, timer: u16, period: &Amount) -> Next {
         let task = &mut self.work.tasks[id as usize];
         let timer = usize::from(timer);
         if task.timers.len() <= timer {
             task.timers.resize(timer + 1, 0);
         }
-        task.timers[timer] = task.timers[timer].saturating_add(period_ns);
+        task.timers[timer] = task.timers[timer].saturating_add(task.stream.draw(period).max(1));
         let at_ns = task.created_at_ns.saturating_add(task.timers[timer]);
         task.ideal_ns = task.ideal_ns.max(task.ideal_created_ns + task.timers[timer] as f64);
-        self.next_job(id, at_ns, period_ns);
+        self.next_job(id, at_ns, mean_ns(*period) as u64);
         if at_ns <= self.time.now_ns {
             return Next::On;
         }

@@ -280,7 +280,7 @@ fn own_ns(step: &Step) -> f64 {
     match step {
         Step::Run { work, .. } => mean_ns(*work),
         Step::Sleep(time) => mean_ns(*time),
-        Step::Timer { period_ns, .. } => *period_ns as f64,
+        Step::Timer { period, .. } => mean_ns(*period),
         _ => 0.0,
     }
 }

@@ -462,14 +462,16 @@ impl<'a> Compiler<'a> {
             }
             Action::Sleep(value, unit) => Ok(Step::Sleep(required(source, key, value, |&v| amount(v, *unit))?)),
             Action::Timer(value, unit) => {
-                let period_ns = required(source, key, value, |&v| match to_ns(v, *unit)? {
-                    0 => Err("expected a period above 0".to_string()),
-                    ns => Ok(ns),
+                let period = required(source, key, value, |&v| match amount(v, *unit)? {
+                    Amount::Fixed(0) | Amount::Uniform { min_ns: 0, .. } => {
+                        Err("expected a period above 0".to_string())
+                    }
+                    period => Ok(period),
                 })?;
                 let name = raw.timer.as_ref().map_or("", |name| name.get_ref().as_str());
                 let timer = timer_number(&mut into.timers, name)
                     .ok_or_else(|| source.error(offset, key, "expected at most 65536 timers in one task"))?;
-                Ok(Step::Timer { timer, period_ns })
+                Ok(Step::Timer { timer, period })
             }
             Action::Name(verb, name) => self.named(*verb, name, raw, key),
             Action::Yield => Ok(Step::Yield),

@@ -128,7 +128,7 @@ pub(super) fn pass_ns(steps: &[Step]) -> Vec<f64> {
         match step {
             Step::Run { work, .. } => other = mean_ns(*work),
             Step::Sleep(time) => other = mean_ns(*time),
-            Step::Timer { period_ns, .. } => timer = *period_ns as f64,
+            Step::Timer { period, .. } => timer = mean_ns(*period),
             Step::Repeat { .. } => open.push(Open {
                 repeat: index,
                 ..Open::default()
@@ -212,7 +212,7 @@ mod tests {
             run(3),
             Step::Timer {
                 timer: 0,
-                period_ns: 10,
+                period: Amount::Fixed(10),
             },
             Step::Repeat { times: Some(4), end: 6 },
             run(2),

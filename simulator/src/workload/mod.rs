@@ -24,4 +24,5 @@ mod schema;
 pub use builtin::{builtin_names, builtin_text};
 pub use describe::describe;
 pub use model::*;
+pub(crate) use quantity::mean_ns;
 pub use read::{is_recording, load, read, Spec};

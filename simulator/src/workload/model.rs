@@ -91,11 +91,11 @@ pub enum Step {
     },
     /// Off the CPU for this long from now.
     Sleep(Amount),
-    /// Off the CPU until `period_ns` after the timer's last expiry, or after the task's start for the first one. Goes on at once if that has passed.
+    /// Off the CPU until `period` after the timer's last expiry, or after the task's start for the first one. Goes on at once if that has passed.
     /// `timer` numbers the timers of a program from 0.
     Timer {
         timer: u16,
-        period_ns: u64,
+        period: Amount,
     },
     /// Starts `count` tasks of a program as children.
     Fork {

@@ -96,7 +96,7 @@ pub(super) fn waiting(raw: RawWaiting) -> Result<Waiting, String> {
 }
 
 /// Mean of an amount in ns.
-pub(super) fn mean_ns(amount: Amount) -> f64 {
+pub(crate) fn mean_ns(amount: Amount) -> f64 {
     match amount {
         Amount::Fixed(ns) => ns as f64,
         Amount::Uniform { min_ns, max_ns } => (min_ns as f64 + max_ns as f64) / 2.0,

@@ -308,7 +308,7 @@ pub(super) enum Action {
     /// Amount and ns per unit.
     Run(Spanned<RawAmount>, f64),
     Sleep(Spanned<RawAmount>, f64),
-    Timer(Spanned<f64>, f64),
+    Timer(Spanned<RawAmount>, f64),
     Name(Verb, Spanned<String>),
     Repeat(Spanned<RawTimes>),
     Yield,

@@ -193,7 +193,7 @@ fn steps_are_flat_and_repeats_find_their_ends() {
         Step::Repeat { times: None, end: 5 },
         Step::Timer {
             timer: 0,
-            period_ns: 1_000_000,
+            period: Amount::Fixed(1_000_000),
         },
         Step::EndRepeat { start: 2 },
         Step::EndRepeat { start: 0 },

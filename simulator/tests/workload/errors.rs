@@ -47,6 +47,7 @@ fn numbers_and_types() {
 { repeat = 1000000, steps = [{ run_s = 1001 }] } | lasts longer than 1e9 s
 { repeat = 2000000000, steps = [{ run_ms = 1 }] } | from 1 to 1000000000
 { timer_ms = 0 } | period above 0
+{ timer_ms = { min = 0, max = 5 } } | period above 0
 { repeat = 0, steps = [{ run_ms = 1 }] } | whole number from 1
 { repeat = "often", steps = [{ run_ms = 1 }] } | forever
 { run_ms = 1, memory_share = 1.5 } | share from 0 to 1

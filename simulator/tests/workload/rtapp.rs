@@ -116,11 +116,11 @@ fn every_event_and_property() {
         Step::Sleep(Amount::Fixed(2_000_000)),
         Step::Timer {
             timer: 0,
-            period_ns: 10_000_000,
+            period: Amount::Fixed(10_000_000),
         },
         Step::Timer {
             timer: 1,
-            period_ns: 5_000_000,
+            period: Amount::Fixed(5_000_000),
         },
         Step::Lock(0),
         Step::Wait {
@@ -202,7 +202,7 @@ fn the_old_form() {
         run(700),
         Step::Timer {
             timer: 0,
-            period_ns: 5_000_000,
+            period: Amount::Fixed(5_000_000),
         },
         Step::EndRepeat { start: 0 },
     ];

@@ -170,7 +170,7 @@ fn timer<'a>(
         .ok_or_else(|| object.error(member, "expected at most 65536 timers in one task"))?;
     Ok(Some(Step::Timer {
         timer: number,
-        period_ns: period as u64 * 1000,
+        period: Amount::Fixed(period as u64 * 1000),
     }))
 }
 

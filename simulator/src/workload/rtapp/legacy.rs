@@ -74,7 +74,14 @@ fn period<'a>(object: &Object<'a>, body: &mut Body<'a>) -> Result<(), InputError
     let period_ns = object.whole(member, 1, MAX_US, "us")? as u64 * 1000;
     let timer = timer_number(&mut body.timers, "period")
         .ok_or_else(|| object.error(member, "expected at most 65536 timers in one task"))?;
-    body.push(Step::Timer { timer, period_ns }, object, member);
+    body.push(
+        Step::Timer {
+            timer,
+            period: Amount::Fixed(period_ns),
+        },
+        object,
+        member,
+    );
     Ok(())
 }
 
