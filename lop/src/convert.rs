@@ -3,7 +3,7 @@
 
 use lop_compare::statistics::Interval;
 use lop_report::{
-    Beside, Bounds, Cell, Class, Energy, PointValue, Price, Relative, RelativeRange, Report, RunResult, Variation,
+    Beside, Bounds, Cell, Class, Energy, PointValue, Relative, RelativeRange, Report, RunResult, Variation,
     VariedVerdict,
 };
 use lop_simulator::experiment::{self, Experiment, Half, Measures, PolicyKey, PolicyResult, SettingKey, Study};
@@ -71,10 +71,6 @@ fn cells(judged: &PolicyChoice, cells: &[experiment::Cell]) -> Vec<Cell> {
         responses: cell.responses,
         energy_over_in_time: cell.energy,
         behind: cell.is_behind(),
-        price: cell.price.as_ref().map(|price| Price {
-            without: price.without.to_string(),
-            edp_over_best: price.edp,
-        }),
         beside: cell.beside.map(|beside| Beside {
             time: beside.time,
             power: beside.power,

@@ -32,18 +32,8 @@ pub(crate) fn cells_grid(report: &Report) -> Option<Grid> {
             .filter(|_| clocked)
             .map(|(name, other)| Column::number(&format!("{} {name}", first.judged), &format!("over {other}"))),
     );
-    columns.extend([
-        Column::text("rules that cost most").rank(2),
-        Column::number("EDP without", "over lowest").rank(3),
-    ]);
     let row = |cell: &&Cell| {
         let mut row: Vec<String> = cell.point.values().map(value_text).collect();
-        let price = cell.price.as_ref();
-        let rule = match (price, cell.behind) {
-            (Some(price), _) => price.without.clone(),
-            (None, true) => "none".to_string(),
-            (None, false) => String::new(),
-        };
         let both = of_both(report, cell);
         let text = |text: Option<String>| text.unwrap_or("-".to_string());
         let over = |is_it: bool| is_it.then(|| format!("{:.3}", cell.time_over_first));
@@ -62,10 +52,6 @@ pub(crate) fn cells_grid(report: &Report) -> Option<Grid> {
                 .map(text),
             );
         }
-        row.extend([
-            rule,
-            price.map_or(String::new(), |price| format!("{:.3}", price.edp_over_best)),
-        ]);
         row
     };
     Some(Grid {

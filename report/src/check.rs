@@ -36,11 +36,9 @@ pub(crate) fn check_report(report: &Report) -> Result<(), ReportError> {
         }
     }
     for (index, cell) in report.cells.iter().enumerate() {
-        let price = cell.price.as_ref().map_or(1.0, |price| price.edp_over_best);
         let numbers = [
             ("edp_over_best", cell.edp_over_best),
             ("time_over_first", cell.time_over_first),
-            ("price.edp_over_best", price),
         ];
         if let Some((field, value)) = numbers.into_iter().find(|(_, value)| !value.is_finite()) {
             return Err(ReportError::NotFinite {

@@ -22,6 +22,7 @@ mod perfetto;
 pub mod published;
 mod ratios;
 mod rows;
+mod rules;
 mod sweep;
 mod table;
 mod variations;

@@ -71,9 +71,6 @@ pub struct Cell {
     pub energy_over_in_time: Option<f64>,
     /// Its EDP is not nearly the lowest, or it is slower than the first policy.
     pub behind: bool,
-    /// Only where it is behind: the rule or rules whose removal lowers its EDP most, if there are any.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub price: Option<Price>,
     /// Only where it is behind: its figures beside those of the policy with the lowest EDP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beside: Option<Beside>,
@@ -116,14 +113,6 @@ pub struct VariedVerdict {
     pub edp: f64,
     pub range: [f64; 2],
     pub others: usize,
-}
-
-/// The judged policy without one of its rules.
-#[derive(Debug, Clone, Serialize)]
-pub struct Price {
-    /// The policy without that rule.
-    pub without: String,
-    pub edp_over_best: f64,
 }
 
 /// One policy at one sweep point. Means over `runs` seeds.

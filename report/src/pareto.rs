@@ -18,15 +18,15 @@ const NO_DEARER: f64 = 1.01;
 
 /// The judged policy, or the best of all, over the first one in one cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Over {
-    time: f64,
+pub(crate) struct Over {
+    pub time: f64,
     /// 0 without responses.
-    p99: f64,
+    pub p99: f64,
     /// How much more of the jobs that a timer starts miss its next expiry.
-    more_missed: f64,
-    energy: f64,
+    pub more_missed: f64,
+    pub energy: f64,
     /// The least energy of all policies that are not later.
-    least: f64,
+    pub least: f64,
 }
 
 impl Over {
@@ -35,6 +35,9 @@ impl Over {
     }
     fn is_dearer(&self) -> bool {
         self.energy > NO_DEARER
+    }
+    pub fn is_free(&self) -> bool {
+        !self.is_later() && !self.is_dearer()
     }
 }
 
@@ -48,7 +51,7 @@ fn missed(result: &RunResult) -> f64 {
 }
 
 /// `results`: of all policies in the cell.
-fn over_first(results: &[&RunResult], own: &RunResult, first: &RunResult) -> Over {
+pub(crate) fn over_first(results: &[&RunResult], own: &RunResult, first: &RunResult) -> Over {
     let of = |result: &RunResult| {
         let p99 = p99_us(result).zip(p99_us(first)).filter(|(_, first)| *first > 0.0);
         let ratios = Ratios::of(result, first);
@@ -73,7 +76,7 @@ fn row(name: &str, all: &[Over]) -> Vec<String> {
     vec![
         name.to_string(),
         all.len().to_string(),
-        count(|over| !over.is_later() && !over.is_dearer()),
+        count(Over::is_free),
         count(Over::is_dearer),
         count(Over::is_later),
         mean(|over| over.time),

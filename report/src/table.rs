@@ -14,6 +14,7 @@ use crate::pareto::{self, pareto_grid};
 use crate::published::published_text;
 use crate::ratios::ONLY_RATIOS;
 use crate::rows::merged;
+use crate::rules::{self, rules_grid};
 use crate::sweep::{points, single_numeric};
 use crate::variations;
 use crate::verdict::verdicts;
@@ -44,6 +45,13 @@ pub fn table(report: &Report, room: Room) -> String {
         page.table(&pareto);
         page.blank();
         page.prose(pareto::LEGEND);
+    }
+    if let Some(rules) = rules_grid(report) {
+        page.blank();
+        page.table(&rules);
+        page.blank();
+        page.prose(rules::LEGEND);
+        return page.end();
     }
     if let Some(groups) = groups {
         for grid in [Some(groups), variations::cells_grid(report)].iter().flatten() {

@@ -356,34 +356,6 @@ impl PolicyChoice {
         let placement = placement.unwrap_or(machine.ships.placement);
         (*self == Self::Linux(None)).then(|| lop_machine::ships::describe(placement, machine.ships.governor_for(goal)))
     }
-
-    /// The same policy without each of its rules in turn; empty for all but `auto`.
-    pub fn without_each(&self) -> Vec<Self> {
-        self.without((0..AutoRule::ALL.len()).map(|rule| vec![rule]))
-    }
-
-    /// The same without each pair of rules.
-    pub fn without_pairs(&self) -> Vec<Self> {
-        let all = 0..AutoRule::ALL.len();
-        self.without(all.clone().flat_map(|a| (a + 1..all.end).map(move |b| vec![a, b])))
-    }
-
-    /// The same without all rules but `sets`, and without all rules.
-    pub fn without_all(&self) -> Vec<Self> {
-        let is_sets = |rule: &usize| AutoRule::ALL[*rule].1 == AutoRule::Sets;
-        let all = 0..AutoRule::ALL.len();
-        self.without([all.clone().filter(|rule| !is_sets(rule)).collect(), all.collect()])
-    }
-
-    fn without(&self, rules: impl IntoIterator<Item = Vec<usize>>) -> Vec<Self> {
-        match self {
-            Self::Sets(SetsVariant::Auto(Without::NOTHING)) => {
-                let policies = rules.into_iter().map(|rules| SetsVariant::Auto(Without::of(rules)));
-                policies.map(Self::Sets).collect()
-            }
-            _ => Vec::new(),
-        }
-    }
 }
 
 impl fmt::Display for PolicyChoice {
@@ -421,13 +393,6 @@ mod tests {
         ]) {
             assert_eq!(name.parse::<PolicyChoice>().unwrap().to_string(), name);
         }
-        let auto = "auto".parse::<PolicyChoice>().unwrap();
-        assert_eq!(auto.without_pairs().len(), 16 * 15 / 2);
-        assert_eq!(auto.without_pairs()[0].to_string(), "auto:no-watts+kinds");
-        assert!(auto.without_all()[0]
-            .to_string()
-            .starts_with("auto:no-watts+kinds+speeds+domains+spare+last+"));
-        assert_eq!(auto.without_each()[0].without_pairs(), []);
         assert!("auto:no-luck"
             .parse::<PolicyChoice>()
             .unwrap_err()

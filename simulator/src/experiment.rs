@@ -17,7 +17,7 @@ mod vary;
 
 pub use builtin::{builtin_names, builtin_text, load_builtin, open, open_builtin, Any};
 pub use classes::{Class, ClassName};
-pub use judge::{Cell, Price, NEARLY_AS_FAST, NEARLY_LOWEST_EDP};
+pub use judge::{Cell, NEARLY_AS_FAST, NEARLY_LOWEST_EDP};
 pub(crate) use merge::{mean_bounds, merge_counters};
 pub use merge::{Half, Measures, RelativeRange};
 pub use read::read;

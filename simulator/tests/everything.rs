@@ -46,7 +46,7 @@ fn what_ends_by_the_clock_is_judged_by_its_responses() {
     assert!(differ > 0, "times alone are all the same");
 }
 
-/// What an exception is explained by: rules together that have a price, or what it does otherwise than the best.
+/// What an exception is explained by: what it does otherwise than the best.
 #[test]
 fn each_exception_stands_beside_the_best() {
     for cell in cells() {
@@ -63,15 +63,4 @@ fn each_exception_stands_beside_the_best() {
             "EDP is power times the square of time, or times the response: {cell:?}"
         );
     }
-}
-
-/// A price is a rule without which there would be less to explain, found by measuring.
-#[test]
-fn a_price_is_named_only_where_leaving_the_rule_out_helps() {
-    for cell in cells() {
-        let Some(price) = &cell.price else { continue };
-        assert!(cell.is_behind() && price.edp < cell.edp, "{cell:?}");
-        assert!(price.without.to_string().starts_with("auto:no-"), "{cell:?}");
-    }
-    assert!(cells().iter().any(|cell| cell.price.is_some()));
 }

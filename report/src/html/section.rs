@@ -18,6 +18,7 @@ use crate::model::{Replayed, Report, RunResult};
 use crate::pareto::{self, pareto_grid};
 use crate::published::{published_grid, HEADING as HEADING_OF_PUBLISHED};
 use crate::rows::{merged, overall, response_s, Overall};
+use crate::rules::{self, rules_grid};
 use crate::sweep::{axis, dimensions, dimensions_of, points, policies, single_numeric, value_text, PointGroup};
 use crate::table::{footnote, recorded, setting, CANNOT_KNOW};
 use crate::variations;
@@ -48,6 +49,10 @@ pub(crate) fn section(report: &Report, number: usize, palette: &[&str], heading:
     let pareto = pareto_grid(report).map_or(String::new(), |grid| {
         format!("{}<p>{}</p>\n", html_table(&grid, 0), escape(pareto::LEGEND))
     });
+    if let Some(rules) = rules_grid(report) {
+        let rules = format!("{}<p>{}</p>\n", html_table(&rules, 0), escape(rules::LEGEND));
+        return html + &pareto + &rules + timelines + "</section>\n";
+    }
     if let Some(groups) = variations::groups_grid(report) {
         let _ = writeln!(html, "<p>{}</p>", escape(&variations::judgement(report)));
         let cells = variations::cells_grid(report).map_or(String::new(), |grid| html_table(&grid, 1));

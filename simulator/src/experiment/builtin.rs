@@ -6,7 +6,7 @@ use crate::fleet;
 use lop_machine::{input, InputError};
 use std::path::Path;
 
-const BUILTIN: [(&str, &str); 31] = [
+const BUILTIN: [(&str, &str); 32] = [
     (
         "recorded-build",
         include_str!("../../../data/experiments/recorded-build.toml"),
@@ -98,6 +98,7 @@ const BUILTIN: [(&str, &str); 31] = [
     ),
     ("as-shipped", include_str!("../../../data/experiments/as-shipped.toml")),
     ("everything", include_str!("../../../data/experiments/everything.toml")),
+    ("rules", include_str!("../../../data/experiments/rules.toml")),
     (
         "unknown-watts",
         include_str!("../../../data/experiments/unknown-watts.toml"),

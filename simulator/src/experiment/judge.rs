@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Studies that compare one policy with all others at each point: which policy has the lowest energy-delay product (EDP), which rules of the judged
-//! policy raise its EDP where it is behind, and how its counters differ from those of the best.
+//! Studies that compare one policy with all others at each point: which policy has the lowest energy-delay product (EDP), and how the counters of the judged
+//! policy differ from those of the best where it is behind.
 
 use super::merge::Measures;
 use super::run::ratio;
@@ -11,8 +11,6 @@ use serde_json::Value;
 /// EDP over the lowest, and time over that of the first policy, up to which nothing has to be explained.
 pub const NEARLY_LOWEST_EDP: f64 = 1.02;
 pub const NEARLY_AS_FAST: f64 = 1.01;
-/// A rule has a price if EDP is lower by more than 1 % without it, both on the seeds of the study and on as many others.
-const WITHOUT_ITS_PRICE: f64 = 0.99;
 
 /// What a policy is judged by at a point.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -58,8 +56,6 @@ pub struct Cell {
     pub responses: bool,
     /// Only if `responses`: its energy over the lowest of policies that respond no later, to within 1 %.
     pub energy: Option<f64>,
-    /// Only if it is behind, and leaving out a rule, or several, lowers its EDP by more than 1 %.
-    pub price: Option<Price>,
     /// Only if it is behind.
     pub beside: Option<Beside>,
 }
@@ -103,15 +99,6 @@ impl Beside {
     }
 }
 
-/// The rule, or set of rules, without which the judged policy's EDP falls most. Several rules only if no single one has a price.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Price {
-    /// The judged policy without these rules.
-    pub without: PolicyChoice,
-    /// Its EDP over the lowest EDP of the cell.
-    pub edp: f64,
-}
-
 impl Cell {
     /// `results`: of all policies at one point, including the judged one.
     pub(super) fn of(results: &[PolicyResult], judged: &PolicyChoice) -> Option<Self> {
@@ -135,7 +122,6 @@ impl Cell {
             time: ratio(delay_s(own), delay_s(&results[0])),
             responses,
             energy: responses.then(|| ratio(own.mean.system_energy_j, energies_j.fold(f64::MAX, f64::min))),
-            price: None,
             beside: None,
         };
         cell.beside = cell.is_behind().then(|| Beside::of(own, best));
@@ -144,59 +130,5 @@ impl Cell {
 
     pub fn is_behind(&self) -> bool {
         self.edp > NEARLY_LOWEST_EDP || self.time > NEARLY_AS_FAST
-    }
-
-    /// `without`: EDP of the judged policy without a rule, or several, over its EDP with all. `again` measures one of them on other seeds, as the lowest
-    /// of many may be low by chance.
-    pub(super) fn explain<E>(
-        &mut self,
-        mut without: Vec<(PolicyChoice, f64)>,
-        again: impl Fn(&PolicyChoice) -> Result<f64, E>,
-    ) -> Result<(), E> {
-        without.retain(|(_, edp)| *edp < WITHOUT_ITS_PRICE);
-        without.sort_by(|a, b| a.1.total_cmp(&b.1));
-        for (without, edp) in without {
-            if again(&without)? < WITHOUT_ITS_PRICE {
-                self.price = Some(Price {
-                    without,
-                    edp: edp * self.edp,
-                });
-                break;
-            }
-        }
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_price_is_that_of_the_rule_without_which_edp_is_lowest() {
-        let policy = |name: &str| name.parse::<PolicyChoice>().unwrap();
-        let mut cell = Cell {
-            point: vec![],
-            best: policy("highlow"),
-            edp: 1.1,
-            time: 1.0,
-            responses: false,
-            energy: None,
-            price: None,
-            beside: None,
-        };
-        assert!(cell.is_behind());
-        let edps = |spare: f64| vec![(policy("auto:no-spare"), spare), (policy("auto:no-sets"), 1.2)];
-        let again = |holds: bool| move |_: &PolicyChoice| Ok::<f64, ()>(if holds { 0.98 } else { 0.995 });
-        cell.explain(edps(0.95), again(false)).unwrap();
-        assert_eq!(cell.price, None, "by chance");
-        cell.explain(edps(0.95), again(true)).unwrap();
-        let price = cell.price.take().unwrap();
-        assert_eq!(price.without, policy("auto:no-spare"));
-        assert!((price.edp - 1.045).abs() < 1e-9);
-        cell.explain(edps(0.99), again(true)).unwrap();
-        assert_eq!(cell.price, None, "no rule costs much");
-        (cell.edp, cell.time) = (1.02, 1.01);
-        assert!(!cell.is_behind());
     }
 }

@@ -118,6 +118,30 @@ mod tests {
         assert!(is_left("opteron-2x4-pair", "barriers") && !is_left("phenom-9750", "barriers"));
     }
 
+    /// A rule may lose one in a hundred cells of `everything`, so these are the cells that it is left out in.
+    #[test]
+    fn rules_are_left_out_in_every_cell() {
+        let cells = |study: &str| {
+            let study = super::super::load_builtin(study).unwrap();
+            let labels = |index: usize| {
+                values_at(&study, index)
+                    .iter()
+                    .map(|v| v.label.to_string())
+                    .collect::<Vec<_>>()
+            };
+            let kept = (0..study.nr_points()).filter(|&index| !is_left_out(&study, index));
+            kept.map(labels).collect::<Vec<_>>()
+        };
+        assert_eq!(cells("rules"), cells("everything"));
+        let rules = super::super::load_builtin("rules").unwrap().policies;
+        let names = |rule: &(&str, crate::choice::AutoRule)| format!("auto:no-{}", rule.0);
+        let left_out: Vec<String> = rules[2..].iter().map(ToString::to_string).collect();
+        assert_eq!(
+            left_out,
+            crate::choice::AutoRule::ALL.iter().map(names).collect::<Vec<_>>()
+        );
+    }
+
     #[test]
     fn an_end_of_a_range_is_taken_in_place_of_what_sweeps_set() {
         let mut study = super::super::load_builtin("barriers").unwrap();

@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs an experiment on all cores. The result is the same to the byte for any number of them.
 
-use super::judge::{Cell, Judged, COUNTED};
-use super::merge::{add_extremes, mean, mean_bounds, merge_counters, Half, Measures, RelativeRange};
+use super::judge::{Cell, COUNTED};
+use super::merge::{add_extremes, mean_bounds, merge_counters, Half, Measures, RelativeRange};
 use super::placements::{pinned, Placements};
 use super::plan::{first_point, points, Point};
 use super::vary::{variations, Variation};
 use super::{classes, Class, Experiment, PointValue, MAX_RUNS};
-use crate::engine::config_of;
 use crate::workload::Workload;
 use crate::{Bounds, Governor, Outcome, Placing, PolicyChoice, PowerCap, RunOptions, SimulationError};
 use lop_machine::{InputError, Machine};
 use rayon::prelude::*;
 use serde_json::{Map, Value};
-use std::cell::OnceCell;
 use std::fmt;
 use std::num::NonZeroUsize;
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Threads, progress and cancellation of a run.
@@ -175,7 +172,7 @@ fn run_with(engine: Engine, experiment: &Experiment, control: &RunControl) -> Re
         let runs = pool.install(|| job.batch(experiment, batch))?;
         let placed = pool.install(|| job.every_placement(experiment, batch))?;
         let of_batch = results(experiment, batch, &runs, &placed);
-        cells.extend(pool.install(|| job.judge(experiment, batch, &of_batch))?);
+        cells.extend(Job::judge(experiment, batch, &of_batch));
         merged.extend(of_batch);
     }
     let variations = variations(experiment, &points, &merged, &cells);
@@ -338,90 +335,13 @@ impl<'a> Job<'a> {
         Ok(told_apart(&in_order(runs)?, &placements, &workload))
     }
 
-    /// Judges the policy at these points. Where it is behind, it also runs without each of its rules. If none of these has a price alone, without each
-    /// pair; and if no pair has one, without all. A price has to hold on other seeds, too.
-    fn judge(
-        &self,
-        experiment: &Experiment,
-        points: &[Point],
-        results: &[PolicyResult],
-    ) -> Result<Vec<Cell>, ExperimentError> {
+    /// Judges the policy at these points.
+    fn judge(experiment: &Experiment, points: &[Point], results: &[PolicyResult]) -> Vec<Cell> {
         let Some(judged) = &experiment.judged else {
-            return Ok(Vec::new());
+            return Vec::new();
         };
-        let at_point = points.par_iter().zip(results.par_chunks(experiment.policies.len()));
-        let cells = at_point.map(|(point, results)| {
-            let Some(mut cell) = Cell::of(results, judged) else {
-                return Ok(None);
-            };
-            if cell.is_behind() && experiment.varied.is_none() {
-                let seeds = 0..u64::from(experiment.runs);
-                let others = seeds.end..2 * seeds.end;
-                let with_all = self.mean_edp_js(experiment, point, judged, seeds)?;
-                let on_others = |policy: &PolicyChoice| self.mean_edp_js(experiment, point, policy, others.clone());
-                let all_on_others = OnceCell::new();
-                let again = |policy: &PolicyChoice| -> Result<f64, ExperimentError> {
-                    let all = all_on_others.get_or_init(|| on_others(judged)).clone()?;
-                    Ok(ratio(on_others(policy)?, all))
-                };
-                let mut tried = vec![judged.clone()];
-                for rules in [judged.without_each(), judged.without_pairs(), judged.without_all()] {
-                    cell.explain(self.without(experiment, point, rules, with_all, &mut tried)?, again)?;
-                    if cell.price.is_some() {
-                        break;
-                    }
-                }
-            }
-            Ok(Some(cell))
-        });
-        let cells: Vec<Result<Option<Cell>, ExperimentError>> = cells.collect();
-        Ok(in_order(cells)?.into_iter().flatten().collect())
-    }
-
-    /// EDP of these policies over `with_all`. Leaves out those with the same configuration at this point as one that was `tried` before.
-    fn without(
-        &self,
-        experiment: &Experiment,
-        point: &Point,
-        policies: Vec<PolicyChoice>,
-        with_all: f64,
-        tried: &mut Vec<PolicyChoice>,
-    ) -> Result<Vec<(PolicyChoice, f64)>, ExperimentError> {
-        let workload = point.workload.build(experiment.seed);
-        let config = |policy: &PolicyChoice| config_of(&point.machine, &workload, policy, &point.policy);
-        let mut known: Vec<_> = tried.iter().map(config).collect();
-        let mut edps = Vec::new();
-        for policy in policies {
-            let comes_to = config(&policy);
-            if !known.contains(&comes_to) {
-                known.push(comes_to);
-                tried.push(policy.clone());
-                let seeds = 0..u64::from(experiment.runs);
-                let edp_js = self.mean_edp_js(experiment, point, &policy, seeds)?;
-                edps.push((policy, ratio(edp_js, with_all)));
-            }
-        }
-        Ok(edps)
-    }
-
-    /// Over runs of these numbers, each with its own seed.
-    fn mean_edp_js(
-        &self,
-        experiment: &Experiment,
-        point: &Point,
-        policy: &PolicyChoice,
-        runs: Range<u64>,
-    ) -> Result<f64, ExperimentError> {
-        let measured = runs.map(|run| {
-            let options = options(experiment, point, run);
-            let outcome = self.run(0, point, &point.workload.build(options.seed), policy, &options)?;
-            Ok((Measures::of(&outcome), outcome.counters.mean_response_s))
-        });
-        let measured = measured.collect::<Result<Vec<_>, ExperimentError>>()?;
-        let (measures, responses_s): (Vec<_>, Vec<_>) = measured.into_iter().unzip();
-        let responses_s: Option<Vec<f64>> = responses_s.into_iter().collect();
-        let response_s = responses_s.map(|all| mean(all.into_iter()));
-        Ok(Judged::of(&Measures::mean(&measures), response_s).edp_js)
+        let at_points = results.chunks(experiment.policies.len()).take(points.len());
+        at_points.filter_map(|results| Cell::of(results, judged)).collect()
     }
 
     fn run(
