@@ -45,7 +45,7 @@ impl PowerCap {
         parameters.power_cap_uw.map(|limit_uw| Self::of(machine, limit_uw))
     }
 
-    /// One line about the cap, for users. What another processor draws is not told.
+    /// One line about the cap, for users. What another processor draws stays out of it.
     pub fn describe(&self, machine: &Machine) -> String {
         let watts = |uw: u64| format!("{:.1} W", uw as f64 / 1e6);
         let (limit, name) = (watts(self.limit_uw), machine.title());

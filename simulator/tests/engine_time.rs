@@ -168,7 +168,7 @@ fn responses_are_from_when_the_clock_starts_a_job_until_it_is_done() {
 }
 
 /// A job counts by the clock that began it: 3 ms from each expiry on are the timer's job, which counts for its period in the mean and in no percentile, and
-/// 30 ms from each end of the sleep on are nobody's. Expiries at 100 and 200 ms, before which nothing was done: (100 + 30 + 100 + 30) / 4.
+/// 30 ms from each end of the sleep on are no timer's. Expiries at 100 and 200 ms, before which nothing was done: (100 + 30 + 100 + 30) / 4.
 #[test]
 fn a_job_counts_by_the_clock_that_began_it() {
     let timer = Step::Timer {

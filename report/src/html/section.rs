@@ -46,12 +46,10 @@ pub(crate) fn section(report: &Report, number: usize, palette: &[&str], heading:
     }
     html.push_str(&first_charts(report, &rows, palette));
     html.push_str(&facts(report));
-    let pareto = pareto_grid(report).map_or(String::new(), |grid| {
-        format!("{}<p>{}</p>\n", html_table(&grid, 0), escape(pareto::LEGEND))
-    });
+    let with_legend = |grid: &Grid, legend: &str| format!("{}<p>{}</p>\n", html_table(grid, 0), escape(legend));
+    let pareto = pareto_grid(report).map_or(String::new(), |grid| with_legend(&grid, pareto::LEGEND));
     if let Some(rules) = rules_grid(report) {
-        let rules = format!("{}<p>{}</p>\n", html_table(&rules, 0), escape(rules::LEGEND));
-        return html + &pareto + &rules + timelines + "</section>\n";
+        return html + &pareto + &with_legend(&rules, rules::LEGEND) + timelines + "</section>\n";
     }
     if let Some(groups) = variations::groups_grid(report) {
         let _ = writeln!(html, "<p>{}</p>", escape(&variations::judgement(report)));

@@ -2,7 +2,6 @@
 //! Studies that compare one policy with all others at each point: which policy has the lowest energy-delay product (EDP), and how the counters of the judged
 //! policy differ from those of the best where it is behind.
 
-use super::merge::Measures;
 use super::run::ratio;
 use super::{PointValue, PolicyResult};
 use crate::PolicyChoice;
@@ -14,7 +13,7 @@ pub const NEARLY_AS_FAST: f64 = 1.01;
 
 /// What a policy is judged by at a point.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Judged {
+struct Judged {
     /// The time. If the workload's duration ends the run, times are equal under all policies, and this is the mean response time.
     pub delay_s: f64,
     /// System energy times delay.
@@ -22,23 +21,17 @@ pub(super) struct Judged {
 }
 
 impl Judged {
-    /// `response_s`: [`crate::Counters::mean_response_s`].
-    pub fn of(mean: &Measures, response_s: Option<f64>) -> Self {
-        match response_s {
+    fn of(result: &PolicyResult) -> Self {
+        match result.counters.get("mean_response_s").and_then(Value::as_f64) {
             Some(delay_s) => Self {
                 delay_s,
-                edp_js: mean.system_energy_j * delay_s,
+                edp_js: result.mean.system_energy_j * delay_s,
             },
             None => Self {
-                delay_s: mean.time_s,
-                edp_js: mean.edp_js,
+                delay_s: result.mean.time_s,
+                edp_js: result.mean.edp_js,
             },
         }
-    }
-
-    fn of_result(result: &PolicyResult) -> Self {
-        let response_s = result.counters.get("mean_response_s").and_then(Value::as_f64);
-        Self::of(&result.mean, response_s)
     }
 }
 
@@ -89,7 +82,7 @@ impl Beside {
     fn of(own: &PolicyResult, best: &PolicyResult) -> Self {
         let both = |name| [own, best].map(|result| result.counters.get(name).and_then(Value::as_f64).unwrap_or(0.0));
         Self {
-            time: ratio(Judged::of_result(own).delay_s, Judged::of_result(best).delay_s),
+            time: ratio(Judged::of(own).delay_s, Judged::of(best).delay_s),
             power: ratio(own.mean.system_power_w, best.mean.system_power_w),
             wakeups: both("wakeups"),
             migrations: both("migrations"),
@@ -103,8 +96,8 @@ impl Cell {
     /// `results`: of all policies at one point, including the judged one.
     pub(super) fn of(results: &[PolicyResult], judged: &PolicyChoice) -> Option<Self> {
         let own = results.iter().find(|result| result.policy == *judged)?;
-        let edp_js = |result| Judged::of_result(result).edp_js;
-        let delay_s = |result: &PolicyResult| Judged::of_result(result).delay_s;
+        let edp_js = |result| Judged::of(result).edp_js;
+        let delay_s = |result: &PolicyResult| Judged::of(result).delay_s;
         let best = results.iter().fold(
             own,
             |best, result| if edp_js(result) < edp_js(best) { result } else { best },
@@ -130,5 +123,26 @@ impl Cell {
 
     pub fn is_behind(&self) -> bool {
         self.edp > NEARLY_LOWEST_EDP || self.time > NEARLY_AS_FAST
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_behind_beyond_the_limits() {
+        let mut cell = Cell {
+            point: vec![],
+            best: "highlow".parse().unwrap(),
+            edp: 1.1,
+            time: 1.0,
+            responses: false,
+            energy: None,
+            beside: None,
+        };
+        assert!(cell.is_behind());
+        (cell.edp, cell.time) = (1.02, 1.01);
+        assert!(!cell.is_behind());
     }
 }

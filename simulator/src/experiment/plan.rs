@@ -100,18 +100,17 @@ fn values_at(experiment: &Experiment, index: usize) -> Vec<&SweepValue> {
 mod tests {
     use super::*;
 
+    fn labels(study: &Experiment, index: usize) -> Vec<String> {
+        let values = values_at(study, index);
+        values.iter().map(|value| value.label.to_string()).collect()
+    }
+
     /// Applications that contend for memory need a machine with figures for its memory.
     #[test]
     fn points_whose_values_are_all_named_are_left_out() {
         let study = super::super::load_builtin("everything").unwrap();
-        let labels = |index: usize| {
-            values_at(&study, index)
-                .iter()
-                .map(|v| v.label.to_string())
-                .collect::<Vec<_>>()
-        };
         let is_left = |machine: &str, workload: &str| {
-            let at = (0..study.nr_points()).find(|&index| labels(index) == [machine, workload]);
+            let at = (0..study.nr_points()).find(|&index| labels(&study, index) == [machine, workload]);
             is_left_out(&study, at.unwrap())
         };
         assert!(is_left("phenom-9750", "mix-1") && !is_left("opteron-2x4", "mix-1"));
@@ -123,14 +122,8 @@ mod tests {
     fn rules_are_left_out_in_every_cell() {
         let cells = |study: &str| {
             let study = super::super::load_builtin(study).unwrap();
-            let labels = |index: usize| {
-                values_at(&study, index)
-                    .iter()
-                    .map(|v| v.label.to_string())
-                    .collect::<Vec<_>>()
-            };
             let kept = (0..study.nr_points()).filter(|&index| !is_left_out(&study, index));
-            kept.map(labels).collect::<Vec<_>>()
+            kept.map(|index| labels(&study, index)).collect::<Vec<_>>()
         };
         assert_eq!(cells("rules"), cells("everything"));
         let rules = super::super::load_builtin("rules").unwrap().policies;

@@ -172,7 +172,7 @@ fn run_with(engine: Engine, experiment: &Experiment, control: &RunControl) -> Re
         let runs = pool.install(|| job.batch(experiment, batch))?;
         let placed = pool.install(|| job.every_placement(experiment, batch))?;
         let of_batch = results(experiment, batch, &runs, &placed);
-        cells.extend(Job::judge(experiment, batch, &of_batch));
+        cells.extend(judge(experiment, &of_batch));
         merged.extend(of_batch);
     }
     let variations = variations(experiment, &points, &merged, &cells);
@@ -197,6 +197,15 @@ fn run_with(engine: Engine, experiment: &Experiment, control: &RunControl) -> Re
         cells,
         variations,
     })
+}
+
+/// Judges the policy at each point. `results`: by point, then by policy.
+fn judge(experiment: &Experiment, results: &[PolicyResult]) -> Vec<Cell> {
+    let Some(judged) = &experiment.judged else {
+        return Vec::new();
+    };
+    let at_points = results.chunks(experiment.policies.len());
+    at_points.filter_map(|results| Cell::of(results, judged)).collect()
 }
 
 /// A note on the power cap at a point, if there is one.
@@ -333,15 +342,6 @@ impl<'a> Job<'a> {
         };
         let runs: Vec<_> = distinct.map(run).collect();
         Ok(told_apart(&in_order(runs)?, &placements, &workload))
-    }
-
-    /// Judges the policy at these points.
-    fn judge(experiment: &Experiment, points: &[Point], results: &[PolicyResult]) -> Vec<Cell> {
-        let Some(judged) = &experiment.judged else {
-            return Vec::new();
-        };
-        let at_points = results.chunks(experiment.policies.len()).take(points.len());
-        at_points.filter_map(|results| Cell::of(results, judged)).collect()
     }
 
     fn run(
