@@ -406,9 +406,10 @@ static void go(struct model_cpu *c)
 	unsigned cpu = (unsigned)(c - cpus);
 	c->goes_ns = clock_ns() + 1 + draw(4000);
 	if (c->off) {
-		c->off = c->leaves = one_goes = false;
+		c->off = c->leaves = false;
 		notes("comes online");
 		lopsided_cpu_online((s32)cpu);
+		one_goes = false;
 		c->resched = true;
 	} else if (!c->leaves) {
 		if (one_goes || !goes())
