@@ -5,6 +5,7 @@
 #include "green.h"
 #include "heat.h"
 #include "kthread.h"
+#include "light.h"
 #include "list.h"
 #include "overdue.h"
 #include "pace.h"
@@ -64,7 +65,7 @@ lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *wo
 {
 	struct lop_placement place = { lop_place_kthread(s, world, t, group, last_cpu, now_ns), true };
 	s32 own;
-	bool returns = lop_returns_soon(s, t, now_ns), homes_change = lop_has_pace(s) && place.cpu < 0 && lop_pace_task(s, world, t, now_ns);
+	bool returns = lop_returns_soon(s, t, now_ns), homes_change = lop_has_pace(s) && place.cpu < 0 && lop_find_pace(s, world, t, now_ns);
 	t->last_queue = LOP_NONE;
 	t->woke_ns = now_ns;
 	lop_drop_given(s, t);
@@ -286,7 +287,7 @@ lop_rule void lop_stopping(struct lop_sched *s, struct lop_world *world, struct 
 	u64 now_ns = lop_env_now_ns(world);
 	u64 charged_ns = lop_charged_ns(s, cpu, ran_ns, now_ns);
 	if (lop_has_pace(s))
-		lop_pace_ran(s, t, cpu, ran_ns, now_ns);
+		lop_note_ran(s, world, t, cpu, ran_ns, now_ns);
 	if (t->background && lop_may_step_down(s, cpu))
 		lop_step_down(s, world, cpu);
 	lop_note_shared(s, t, cpu);
@@ -319,6 +320,8 @@ lop_rule void lop_block(struct lop_sched *s, struct lop_world *world, struct lop
 {
 	t->slept_ns = now_ns;
 	lop_forget(s, world, t, app, group, now_ns);
+	if (lop_has_light(s))
+		lop_light_blocks(s, world, t, now_ns);
 	lop_phase_changes(s, world, app, now_ns);
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
@@ -457,6 +460,8 @@ lop_rule void lop_note_busy(struct lop_sched *s, struct lop_world *world, u32 cp
 lop_rule void lop_cpu_idle(struct lop_sched *s, struct lop_world *world, u32 cpu, bool idle, u64 now_ns)
 {
 	cpu = lop_cpu_index(cpu);
+	if (lop_has_light(s))
+		lop_light_idle(s, cpu, idle, now_ns);
 	if (idle) {
 		lop_forget_started(s, cpu);
 		lop_note_taken(s, cpu, false, now_ns);
@@ -478,6 +483,8 @@ lop_rule void lop_cpu_idle(struct lop_sched *s, struct lop_world *world, u32 cpu
 	/* No other CPU saw work that was queued after this CPU looked and before it counted as idle. */
 	if (lop_any_work(s, cpu))
 		lop_env_kick(world, cpu);
+	else if (lop_has_light(s) && lop_light_pulls(s, world, cpu))
+		return;
 	else if (lop_has_rank(s) && !lop_pull(s, world, cpu, now_ns) && lop_rules_by(s, LOP_WHOLE))
 		lop_separate_pair(s, world, cpu, now_ns);
 }
@@ -556,7 +563,7 @@ lop_rule void lop_timer(struct lop_sched *s, struct lop_world *world, u64 now_ns
 	}
 	if (lop_uses_room(s))
 		lop_end_room(s, world, now_ns);
-	if (lop_has_pace(s) && s->pace.nr_homes)
+	if (lop_has_pace(s) && !lop_has_light(s) && s->pace.nr_homes)
 		lop_end_quiet_homes(s, world, now_ns);
 	lop_settle(s, world, LOP_NONE, now_ns);
 }

@@ -128,10 +128,12 @@ pub enum Reason {
     Spare,
     /// Active tasks may only run there.
     Pinned { tasks: u32 },
-    /// Tasks that a clock paces run there, each at the lowest speed that is fast enough.
+    /// Tasks that a clock paces, or light ones, run there, at the lowest speed that is fast enough.
     Home { tasks: u32 },
     /// Green, and no home: for work that nobody waits for.
     Background,
+    /// Light work ran there last; any other may have it.
+    Left,
     /// Surplus; leaves after this time.
     Held { for_ms: u64 },
     /// The last member: something ran less than a second ago.
@@ -204,9 +206,10 @@ impl fmt::Display for Reason {
             Self::Spare => f.write_str("spare"),
             Self::Pinned { tasks: 1 } => f.write_str("pinned by 1 task"),
             Self::Pinned { tasks } => write!(f, "pinned by {tasks} tasks"),
-            Self::Home { tasks: 1 } => f.write_str("home of 1 paced task"),
-            Self::Home { tasks } => write!(f, "home of {tasks} paced tasks"),
+            Self::Home { tasks: 1 } => f.write_str("home of 1 task"),
+            Self::Home { tasks } => write!(f, "home of {tasks} tasks"),
             Self::Background => f.write_str("for work that nobody waits for"),
+            Self::Left => f.write_str("left by light work"),
             Self::Held { for_ms } => write!(f, "held for {for_ms} ms more"),
             Self::Recent => f.write_str("last ran something less than 1 s ago"),
         }

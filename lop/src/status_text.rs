@@ -169,7 +169,7 @@ fn reason(reasons: &[Reason]) -> String {
         .filter_map(|reason| match reason {
             Reason::Pinned { tasks } | Reason::Home { tasks } => Some(u64::from(*tasks)),
             Reason::Held { for_ms } => Some(*for_ms),
-            Reason::Busy | Reason::Taken | Reason::Spare | Reason::Background | Reason::Recent => None,
+            Reason::Busy | Reason::Taken | Reason::Spare | Reason::Background | Reason::Left | Reason::Recent => None,
         })
         .collect();
     let (Some(first), several) = (reasons.first(), numbers.iter().any(|number| *number != numbers[0])) else {
@@ -177,7 +177,7 @@ fn reason(reasons: &[Reason]) -> String {
     };
     match (first, span(&numbers, " to ")) {
         (Reason::Pinned { .. }, Some(span)) if several => format!("pinned by {span} tasks"),
-        (Reason::Home { .. }, Some(span)) if several => format!("home of {span} paced tasks"),
+        (Reason::Home { .. }, Some(span)) if several => format!("home of {span} tasks"),
         (Reason::Held { .. }, Some(span)) if several => format!("held for {span} ms more"),
         _ => first.to_string(),
     }

@@ -83,7 +83,7 @@ impl Draft {
                 .map(|kind| f64::from(kind.capacity) / 1024.0)
                 .collect(),
             base_uw: like.base_uw,
-            ships: governor(tree),
+            ships: governor(tree, shape.kinds.len()),
             placement: placement(tree),
             processor: processor_name(tree),
             watts_of: None,
@@ -157,7 +157,7 @@ impl Draft {
 
 /// The governor of CPU 0 under `[ships]`. `powersave` of a driver in active mode is not one: the processor chooses, where it has an energy preference, or
 /// intel_pstate by the algorithm that `hwp` is modelled on.
-fn governor(tree: &dyn Tree) -> (String, &'static str) {
+fn governor(tree: &dyn Tree, nr_kinds: usize) -> (String, &'static str) {
     let read = |file: &str| tree.read(&format!("sys/devices/system/cpu/cpu0/cpufreq/{file}"));
     let Ok(found) = read("scaling_governor") else {
         return ("none".to_string(), "No cpufreq was found.");
@@ -175,12 +175,26 @@ fn governor(tree: &dyn Tree) -> (String, &'static str) {
         };
     }
     match found.trim().parse::<Governor>() {
+        Ok(Governor::Schedutil) if places_by_energy(tree, nr_kinds) => (
+            Governor::Eas.to_string(),
+            "The governor is that of CPU 0; sched_energy_aware says that tasks are placed by energy.",
+        ),
         Ok(governor) => (governor.to_string(), "The governor is that of CPU 0."),
         Err(_) => (
             Governor::Schedutil.to_string(),
             "Assumed: schedutil stands for a governor that is not modelled.",
         ),
     }
+}
+
+/// Whether energy-aware scheduling is on. Where it cannot be, the kernel's file is empty (Linux, Documentation/admin-guide/sysctl/kernel.rst), but was 1
+/// before 6.7.
+pub(crate) fn places_by_energy(tree: &dyn Tree, nr_kinds: usize) -> bool {
+    let enabled = tree.read("proc/sys/kernel/sched_energy_aware");
+    let governor = tree.read("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+    nr_kinds > 1
+        && enabled.is_ok_and(|enabled| enabled.trim() == "1")
+        && governor.is_ok_and(|name| name.trim() == Governor::Schedutil.to_string())
 }
 
 /// Whether the kernel packs tasks onto CPUs of high rank (ITMT).

@@ -10,8 +10,9 @@ pub use source::{find, unmeasured, Watts};
 
 use crate::live::LiveMachine;
 use crate::meter::OWN_MODEL;
+use crate::ships::Governor;
 use crate::{Kind, Machine};
-use lop_policy::{Config, Domains, Goal, GreenWork, Named, Point, Power, Rung, Traits};
+use lop_policy::{Config, Domains, Goal, GreenWork, Named, Point, Power, Rung, Traits, LIGHT_CPUS};
 use std::path::Path;
 
 /// The model of this machine that `lop machine measure` wrote; `None`: there is none. `root`: where `etc` is.
@@ -98,6 +99,7 @@ pub fn traits(machine: &Machine, goal: Goal) -> Traits {
         nr_tiers: machine.kinds.len() as u32,
         threads_per_core: most_threads(machine),
         machine_mw: mw(machine.base_uw + machine.dram.idle_uw + top.busy_uw + top.domain_uw + others_uw),
+        places_by_energy: machine.ships.governor == Some(Governor::Eas) && machine.cpus.len() <= LIGHT_CPUS,
         core_mw: mw(top.idle_uw.saturating_sub(low_uw)),
         domain_mw: mw(top.domain_uw.saturating_sub(low_domain_uw)),
         rise_ns: rise_ns(machine),
@@ -195,14 +197,23 @@ pub fn high_second_mw(machine: &Machine, goal: Goal, control: Control) -> Option
     }
 }
 
-/// Such a configuration where cores cannot be told any speed: work that a clock paces can have a cheaper kind of core, at the highest speed that it has.
+/// Such a configuration where cores cannot be told any speed: light work has no homes, and what a clock paces can have a cheaper kind of core, at the highest speed that it has.
 #[must_use]
 pub fn without_speeds(config: Config, machine: &Machine) -> Config {
     match config.green {
         GreenWork::Paced => {
             let mut points = points(machine);
             points.retain(|point| point.at.speed_permille == 1000);
-            config.with_ladder(&points)
+            let spare = match config.light {
+                true => Config::of(Named::Auto, config.hold_ns).spare,
+                false => config.spare,
+            };
+            Config {
+                light: false,
+                spare,
+                ..config
+            }
+            .with_ladder(&points)
         }
         _ => config,
     }

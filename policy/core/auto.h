@@ -33,6 +33,7 @@ struct lop_traits {
 	u32 machine_mw;       /* of the machine with one core busy at the highest speed; 0: no power here is known */
 	u32 core_mw;          /* what an idle core draws more when it is kept high */
 	u32 domain_mw;        /* the same for its voltage domain */
+	bool places_by_energy; /* what the machine ships does: energy-aware scheduling */
 	u64 rise_ns;          /* until a low core runs at the highest speed */
 	u64 domain_rise_ns;   /* until the first core of a domain does */
 };
@@ -81,14 +82,16 @@ lop_rule u32 lop_room_permille(const struct lop_traits *m)
  * What the power of a high core decides, where it is known:
  *     the spare                   left out where keeping an idle core high costs more than it saves
  *     h_min                       for as long as that costs no more than it saves; a second where it costs nothing
- * For speed both stay, whatever they cost.
+ *     light work (light.h)        where what the machine ships places by energy; it starts on any idle CPU, so that there is no spare
+ * For speed all stay as they are, whatever they cost.
  */
 lop_rule void lop_leave_out_by_power(struct lop_config *c, const struct lop_traits *m)
 {
 	c->room_permille = lop_room_permille(m);
 	if (m->goal == LOP_GOAL_SPEED)
 		return;
-	if (!lop_keeping_pays(m, c->hold_ns))
+	c->light = m->places_by_energy;
+	if (c->light || !lop_keeping_pays(m, c->hold_ns))
 		c->spare = 0;
 	if (m->core_mw + m->domain_mw)
 		c->last_hold_ns = lop_break_even_ns(m);

@@ -46,6 +46,7 @@ struct lop_rung {
 	u32 rate_permille;    /* work per time, of the fastest kind at its highest frequency */
 };
 #define LOP_MAX_RUNGS 32 /* a power of two */
+#define LOP_LIGHT_CPUS 64 /* light work is placed on machines of so many CPUs at most: those with energy-aware scheduling have about a dozen */
 #define LOP_FULL_SPEED 1024 /* on the scale of the kernel's uclamp */
 
 /* What plans for memory domains go by (gather.h): the machine with all nodes off, each node that is on, each busy core. */
@@ -79,6 +80,8 @@ struct lop_config {
 	u32 reserve_raises;   /* steps from the reserved core's speed, which the adapter chooses, to the highest */
 	u32 nr_rungs;
 	struct lop_rung rung[LOP_MAX_RUNGS]; /* least energy per work first; after the last one any kind at its highest speed */
+	u32 rung_uj[LOP_MAX_RUNGS]; /* what work costs there: lop_cost_uj() */
+	bool light;           /* light work runs where energy-aware scheduling would run it, instead of at a clock's pace (light.h); never under a power cap */
 	u64 reserve_window_ns; /* more than 90 % busy in it: raised, and given up after the last step; 0: never */
 };
 

@@ -46,6 +46,7 @@ struct lop_sched {
 	struct lop_membership membership;
 	struct lop_heat heat;
 	struct lop_pace pace;
+	struct lop_light light;
 	struct lop_room room;
 	struct lop_queues queues;
 	struct lop_overdue overdue;
@@ -67,6 +68,11 @@ struct lop_sched {
 /* The same for the whole green set. */
 #ifndef lop_has_green
 #define lop_has_green(s) ((s)->config.green != LOP_GREEN_WORK_NONE)
+#endif
+
+/* The same for light work, which then has the homes, in place of work that a clock paces. */
+#ifndef lop_has_light
+#define lop_has_light(s) (lop_has_pace(s) && (s)->config.light)
 #endif
 
 /* Work that a clock paces or that nobody waits for runs there, and no other. */

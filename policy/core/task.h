@@ -28,6 +28,15 @@ struct lop_paced {
 	u64 not_before_ns, penalty_ns;     /* it is not tried again before; how long it was kept from it the last time */
 };
 
+/* What light.h knows of a task. */
+struct lop_light_task {
+	u64 at_ns;                         /* `used` is as of then; 0: the task is new */
+	u64 behind_ns;                     /* how far its clock is behind */
+	u64 ran_ns;                        /* since it woke */
+	u32 used, peak;                    /* thousandths of the fastest core x 1024 */
+	u32 counts_at;                     /* 1 + the CPU whose use its own is part of; 0: none */
+};
+
 struct lop_task {
 	u64 vtime_ns;
 	u32 owes_at;                       /* 1 + the CPU where it stopped last, if that was apart; 0: none */
@@ -61,6 +70,7 @@ struct lop_task {
 	u64 woke_ns, slept_ns;             /* when it became active and inactive last; 0: never */
 	u64 clock_ns;                      /* the adapter says, before a wakeup: the time, if no task wakes it; lop_clock_of() of who wakes it */
 	struct lop_paced pace;
+	struct lop_light_task light;
 	u64 done_ns;                       /* work done so far, ns on the fastest kind of core */
 	u64 last_turn_ns;                  /* when it last left a fast core */
 	u64 holds_since_ns;                /* when it last declared that others wait for it, or got a CPU after that; 0: it waits for one */

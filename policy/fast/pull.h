@@ -27,6 +27,14 @@ lop_rule u64 lop_worth_ns(const struct lop_sched *s, u64 now_ns) { return now_ns
 /* The timer checks by then anyway. A timer that is overdue does not count. */
 lop_rule bool lop_rank_timer_is_set(const struct lop_sched *s, u64 at_ns, u64 now_ns) { return s->fast.look_at_ns >= now_ns && s->fast.look_at_ns <= at_ns; }
 
+/* Ordinary work does not move to a green core. One that light work left (light.h) is anybody's while it is idle, and joins like a low one. */
+lop_rule bool lop_is_left_green(const struct lop_sched *s, u32 cpu)
+{
+	return lop_has_light(s) && lop_is_green(s, cpu) && !lop_cpus_has(&s->set[LOP_GREEN].pinned, cpu) && lop_cpus_has(&s->idle, cpu);
+}
+
+lop_rule bool lop_is_kept_green(const struct lop_sched *s, u32 cpu) { return lop_is_green(s, cpu) && !lop_is_left_green(s, cpu); }
+
 /*
  * A core that is to run ordinary work is high: it joins beyond the target, if the power cap allows, and the member left
  * idle leaves after its hold time. The timer checks then. It checks at once if other CPUs found the lock taken, since
@@ -35,9 +43,9 @@ lop_rule bool lop_rank_timer_is_set(const struct lop_sched *s, u64 at_ns, u64 no
 lop_rule bool lop_join_for_move(struct lop_sched *s, struct lop_world *world, u32 cpu, u64 now_ns)
 {
 	u32 asked;
-	if (lop_is_green(s, cpu))
+	if (lop_is_kept_green(s, cpu))
 		return false;
-	if (lop_set_of(s, cpu) != LOP_LOW)
+	if (lop_set_of(s, cpu) != LOP_LOW && !lop_is_left_green(s, cpu))
 		return true;
 	if (lop_is_full(s) || !lop_lock(s))
 		return false;
@@ -176,7 +184,10 @@ lop_rule void lop_forget_cpu(struct lop_sched *s, u32 cpu)
 lop_rule bool lop_is_sent(const struct lop_sched *s, u32 cpu) { return lop_has_rank(s) && s->fast.migrates_to[lop_cpu_index(cpu)]; }
 
 /* The task on `cpu` has to make room: it was sent elsewhere, or another task was given this CPU. */
-lop_rule bool lop_must_go(const struct lop_sched *s, u32 cpu) { return lop_is_sent(s, cpu) || lop_cpus_has(&s->queues.given, cpu); }
+lop_rule bool lop_must_go(const struct lop_sched *s, u32 cpu)
+{
+	return lop_is_sent(s, cpu) || lop_cpus_has(&s->queues.given, cpu) || (lop_has_light(s) && lop_cpus_has(&s->light.asked, cpu));
+}
 
 /*
  * Moving pays:
@@ -237,7 +248,7 @@ lop_rule bool lop_any_slower(const struct lop_sched *s, struct lop_world *world,
 lop_rule bool lop_is_vacant(const struct lop_sched *s, u32 cpu)
 {
 	const struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
-	if (lop_is_claimed(s, cpu) || lop_is_halved(s, cpu) || lop_is_reserved(s, cpu) || lop_is_green(s, cpu) || lop_is_off(s, cpu))
+	if (lop_is_claimed(s, cpu) || lop_is_halved(s, cpu) || lop_is_reserved(s, cpu) || lop_is_kept_green(s, cpu) || lop_is_off(s, cpu))
 		return false;
 	return on->since_ns ? on->rank.class == LOP_YIELDS && lop_may_leave(s, cpu) : lop_cpus_has(&s->idle, cpu);
 }

@@ -10,6 +10,9 @@
  * Tested in: demand, domains, room. Studied in: barriers, compile-governors, compile-parallelism, critical-sections, hybrid-laptop, recorded-build.
  */
 #define LOP_DECLARE_TRIES 16
+#ifndef LOP_LIGHT_SLICE_NS /* a test that lasts for milliseconds has its own */
+#define LOP_LIGHT_SLICE_NS (2 * LOP_MS_NS) /* how often a light task is looked at while it runs */
+#endif
 #define LOP_BUSY_MOST_PERMILLE 800 /* of a home, and of the interval of paced work: a fifth is kept in reserve */
 
 /* Work that hardly gains from speed: SF = T(f_low) / T(f_high) below 1.2. Work of unknown SF is ordinary. */
@@ -36,8 +39,9 @@ lop_rule bool lop_keeps_home(const struct lop_sched *s, const struct lop_task *t
 lop_subprog bool lop_has_home(const struct lop_sched *s lop_nonnull, const struct lop_task *t lop_nonnull)
 {
 	u32 cpu = lop_cpu_index(t->pace.home - 1);
-	return lop_keeps_home(s, t) && !t->pace.ends && !t->pace.raised && !t->restricted &&
-	       !(t->hint.flags & (LOP_SEQUENTIAL | LOP_LOCK_HOLDER)) && lop_cpus_has(&s->set[LOP_GREEN].cpus, cpu) && !lop_cpus_has(&s->taken, cpu);
+	bool awaited = !lop_has_light(s) && t->hint.flags & (LOP_SEQUENTIAL | LOP_LOCK_HOLDER);
+	return lop_keeps_home(s, t) && !t->pace.ends && !t->pace.raised && !t->restricted && !awaited &&
+	       lop_cpus_has(&s->set[LOP_GREEN].cpus, cpu) && !lop_cpus_has(&s->taken, cpu);
 }
 
 lop_rule bool lop_is_paced(const struct lop_sched *s, const struct lop_task *t) { return lop_has_pace(s) && lop_has_home(s, t); }
@@ -64,6 +68,8 @@ lop_rule u64 lop_should_be_done_ns(const struct lop_task *t) { return t->pace.cl
 lop_rule u64 lop_until_late_ns(const struct lop_sched *s, const struct lop_task *t, u64 now_ns)
 {
 	u64 done_ns = lop_should_be_done_ns(t);
+	if (lop_has_light(s))
+		return lop_at_home(s, t) ? LOP_LIGHT_SLICE_NS : LOP_NO_TIME;
 	return lop_at_home(s, t) && now_ns < done_ns ? done_ns - now_ns : LOP_NO_TIME;
 }
 
@@ -123,6 +129,7 @@ lop_rule u32 lop_in_case(const struct lop_sched *s, u32 most)
  *                 = active + strays + in case + taken + left         otherwise
  *     in case     = min(spare + room, cores - active - strays - homes), lop_in_case()
  *     size(green) = active, or where tasks are paced the number of homes (pace.h), and of cores for background tasks
+ *                 where light work has the homes (light.h), not less than now: what it left sleeps by itself until the high set has it
  * The high set is limited to the online CPUs of domains that are on, without the reserved one, and to the power cap
  * (cap.h); the green set to those of them that are not high.
  * over: active tasks beyond what their application declared, where several applications are active: one that runs alone may
@@ -137,8 +144,10 @@ lop_rule u32 lop_in_case(const struct lop_sched *s, u32 most)
 lop_subprog u32 lop_target(const struct lop_sched *s lop_nonnull, enum lop_set set)
 {
 	u32 want, most = lop_most_members(s);
-	if (set == LOP_GREEN)
-		return (u32)lop_min(lop_has_pace(s) ? s->pace.nr_homes + lop_background_wanted(s) : lop_active(s, LOP_GREEN), most - lop_min(s->set[LOP_HIGH].size, most));
+	if (set == LOP_GREEN) {
+		want = (u32)lop_min(lop_has_pace(s) ? s->pace.nr_homes + lop_background_wanted(s) : lop_active(s, LOP_GREEN), most - lop_min(s->set[LOP_HIGH].size, most));
+		return (u32)lop_max(want, lop_has_light(s) ? s->set[LOP_GREEN].size : 0);
+	}
 	if (s->config.sizing == LOP_SIZE_ALL)
 		return most;
 	if (s->config.sizing == LOP_SIZE_FIXED)

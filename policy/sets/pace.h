@@ -59,9 +59,11 @@ lop_rule void lop_make_ladder(struct lop_config *c, const struct lop_point *poin
 		next = nr ? lop_next_rung(c, points, nr, lop_cost_uj(&points[top], 0)) : LOP_NONE;
 		if (next < 0)
 			break;
+		c->rung_uj[c->nr_rungs] = (u32)lop_cost_uj(&points[next], 0);
 		c->rung[c->nr_rungs++] = points[next].at;
 	}
 	c->rung[c->nr_rungs] = (struct lop_rung){ .speed_permille = 1000, .rate_permille = 1000 };
+	c->rung_uj[c->nr_rungs] = nr ? (u32)lop_cost_uj(&points[top], 0) : 0;
 	c->green = c->nr_rungs ? LOP_GREEN_WORK_PACED : LOP_GREEN_WORK_NONE;
 }
 
@@ -69,16 +71,23 @@ lop_rule const struct lop_rung *lop_rung_at(const struct lop_sched *s, u32 rung)
 
 lop_rule u32 lop_clock_domain_of(const struct lop_sched *s, u32 cpu) { return lop_cpu_index(s->topology.clock_domain[lop_cpu_index(cpu)]); }
 
+/* How fast the CPU's kind works at its highest speed, of the fastest kind, x 1000. */
+lop_rule u32 lop_kind_permille(const struct lop_sched *s, u32 cpu)
+{
+	u32 kind = s->topology.tier_permille[lop_tier_of(s, cpu)];
+	return kind ? kind : 1000;
+}
+
 /*
  * Of the fastest core, x 1000: how fast `cpu` works. A home works at its rung, unless a high core has the same clock. If it
  * counted as slow then, its tasks would seem to need less than they do, and be late once that core is not high any more.
  */
 lop_rule u32 lop_rate_permille(const struct lop_sched *s, u32 cpu)
 {
-	u32 kind = s->topology.tier_permille[lop_tier_of(s, cpu)];
+	u32 kind = lop_kind_permille(s, cpu);
 	if (lop_set_of(s, cpu) == LOP_GREEN && !s->membership.clock_high[lop_clock_domain_of(s, cpu)])
-		return lop_rung_at(s, s->pace.rung[lop_cpu_index(cpu)])->rate_permille;
-	return kind ? kind : 1000;
+		return (u32)lop_min(lop_rung_at(s, s->pace.rung[lop_cpu_index(cpu)])->rate_permille, kind);
+	return kind;
 }
 
 /* What fits on a core of this rate, x 1000 of the fastest. */
@@ -430,13 +439,13 @@ lop_subprog bool lop_end_quiet_homes(struct lop_sched *s lop_nonnull, struct lop
 }
 
 /*
- * The task exits, or leaves the policy. If it could not get the lock, what it counts for would stay until its home ends:
+ * The task has no home from now on. If it could not get the lock, what it counts for would stay until its home ends:
  * so it tries again, as another CPU has the lock for a moment only.
  */
-lop_rule void lop_pace_exits(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u64 now_ns)
+lop_rule void lop_give_home_up(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u64 now_ns)
 {
 	u32 n;
-	if (!lop_has_pace(s) || !t->pace.home)
+	if (!t->pace.home)
 		return;
 	lop_for(n, 0, LOP_EXIT_TRIES)
 		if (lop_find_home(s, world, t, false, now_ns))

@@ -103,7 +103,8 @@ lop_rule void lop_close_home(struct lop_sched *s, u32 cpu)
 {
 	if (lop_cpus_take_if(&s->set[LOP_GREEN].pinned, cpu))
 		s->pace.nr_homes--;
-	s->pace.tasks[cpu] = s->pace.load_permille[cpu] = 0;
+	if (!lop_has_light(s)) /* else each task that is active there takes back what it counts for */
+		s->pace.tasks[cpu] = s->pace.load_permille[cpu] = 0;
 	s->pace.epoch[cpu]++;
 }
 
@@ -232,12 +233,37 @@ lop_rule s32 lop_next_pinned(const struct lop_sched *s, enum lop_set set)
 	return lop_cpus_first(&s->set[lop_set_index(set)].pinned, &s->online, &s->set[lop_set_index(set)].cpus);
 }
 
+/* A home that its last light task left; LOP_NONE. */
+lop_subprog s32 lop_left_home(const struct lop_sched *s lop_nonnull, enum lop_set set)
+{
+	return lop_has_light(s) && set == LOP_GREEN ? lop_cpus_first(&s->light.left, &s->set[LOP_GREEN].pinned, &s->topology.isolated) : LOP_NONE;
+}
+
+/*
+ * It closes, with the lock held. The task that entered after the first look may have found it open, so there is a second one. If it saw
+ * the home of before, it runs high this time.
+ */
+lop_subprog bool lop_close_left_home(struct lop_sched *s lop_nonnull)
+{
+	s32 cpu = lop_left_home(s, LOP_GREEN);
+	u32 c = lop_cpu_index((u32)cpu);
+	if (cpu < 0)
+		return false;
+	lop_cpus_take(&s->light.left, c);
+	if (s->pace.tasks[c])
+		return true;
+	lop_close_home(s, c);
+	if (s->pace.tasks[c] && lop_cpus_try_add(&s->set[LOP_GREEN].pinned, c))
+		s->pace.nr_homes++;
+	return true;
+}
+
 /* Whether the set has to change, as far as can be told without the lock. */
 lop_subprog bool lop_unsettled(const struct lop_sched *s lop_nonnull, enum lop_set set, u64 now_ns)
 {
 	u32 size = s->set[lop_set_index(set)].size, target = lop_target(s, set);
 	return size < target || (size > target && now_ns >= lop_due_ns(s, set)) || lop_next_pinned(s, set) >= 0 ||
-	       lop_next_evicted(s, set) >= 0;
+	       lop_next_evicted(s, set) >= 0 || lop_left_home(s, set) >= 0;
 }
 
 lop_rule bool lop_evict_one(struct lop_sched *s, struct lop_world *world, enum lop_set set, u64 now_ns)
@@ -307,6 +333,8 @@ lop_rule void lop_resize(struct lop_sched *s, struct lop_world *world, s32 home_
 		if (!lop_lock(s))
 			break;
 		asked = s->membership.asked;
+		if (lop_has_light(s))
+			changed |= lop_close_left_home(s);
 		changed |= lop_change_one(s, world, LOP_HIGH, home_node, now_ns);
 		if (lop_has_green(s))
 			changed |= lop_change_one(s, world, LOP_GREEN, home_node, now_ns);
@@ -339,7 +367,8 @@ lop_rule u64 lop_again_ns(const struct lop_sched *s, enum lop_set set, u64 now_n
  */
 lop_rule bool lop_is_exact(const struct lop_sched *s, enum lop_set set)
 {
-	return s->set[lop_set_index(set)].size == lop_target(s, set) && lop_next_pinned(s, set) < 0 && lop_next_evicted(s, set) < 0 && !lop_has_isolated(s);
+	return s->set[lop_set_index(set)].size == lop_target(s, set) && lop_next_pinned(s, set) < 0 && lop_next_evicted(s, set) < 0 &&
+	       lop_left_home(s, set) < 0 && !lop_has_isolated(s);
 }
 
 /*

@@ -12,15 +12,27 @@ struct lop_members {
 	u64 below_since_ns[LOP_MAX_CPUS + 1]; /* [k]: since when the k-th member is beyond the target, if it is */
 };
 
-/* Homes of paced tasks (pace.h): the pinned CPUs of the green set. All changes under the lock. */
+/*
+ * Homes of paced tasks (pace.h), or of light ones (light.h): the pinned CPUs of the green set. All changes under the lock, but for
+ * light ones `tasks` and `load_permille` are atomic.
+ */
 struct lop_pace {
 	u32 nr_homes;
-	u32 tasks[LOP_MAX_CPUS];           /* paced tasks whose home it is */
+	u32 tasks[LOP_MAX_CPUS];           /* paced tasks whose home it is; light tasks that are active there */
 	u32 load_permille[LOP_MAX_CPUS];   /* what they need in all, of the fastest core */
 	u32 epoch[LOP_MAX_CPUS];           /* counts how often it ceased to be a home */
 	u32 rung[LOP_MAX_CPUS];            /* its speed, of lop_config.rung; one for all homes of a clock domain */
 	u64 woke_ns[LOP_MAX_CPUS];         /* when one of its tasks woke last */
 	u64 slack_ns[LOP_MAX_CPUS];        /* the shortest time that one of its tasks can wait in its interval */
+};
+
+/* What CPUs are used by for light work (light.h). A lost update is an error that decays. */
+struct lop_light {
+	u64 at_ns[LOP_MAX_CPUS];           /* `used` is as of then */
+	u64 behind_ns[LOP_MAX_CPUS];       /* how far the clock of `used` is behind */
+	u32 used[LOP_MAX_CPUS];            /* thousandths of the fastest core x 1024 */
+	struct lop_cpus asked;             /* CPUs that were asked to let a task go */
+	struct lop_cpus left;              /* homes that their last active task left */
 };
 
 /*

@@ -48,6 +48,8 @@ pub const MAX_MEMORY_DOMAINS: usize = ffi::LOP_MAX_MEMORY_DOMAINS as usize;
 pub const MAX_NODES: usize = ffi::LOP_MAX_NODES as usize;
 pub const QUEUES: usize = ffi::LOP_QUEUES as usize;
 pub const MAX_RUNGS: usize = ffi::LOP_MAX_RUNGS as usize;
+/// Light work is placed on machines of so many CPUs at most (policy/sets/light.h).
+pub const LIGHT_CPUS: usize = ffi::LOP_LIGHT_CPUS as usize;
 /// On the scale of the kernel's uclamp.
 pub const FULL_SPEED: u32 = ffi::LOP_FULL_SPEED;
 /// More threads than this are not planned, or not listed.

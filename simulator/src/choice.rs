@@ -100,10 +100,12 @@ pub enum AutoRule {
     Specialise,
     /// Work that a clock paces runs where it takes least energy.
     Pace,
+    /// Light work runs where energy-aware scheduling would run it. Without it the others, with a spare.
+    Light,
 }
 
 impl AutoRule {
-    pub const ALL: [(&'static str, Self); 16] = [
+    pub const ALL: [(&'static str, Self); 17] = [
         ("watts", Self::Watts),
         ("kinds", Self::Kinds),
         ("speeds", Self::Speeds),
@@ -120,6 +122,7 @@ impl AutoRule {
         ("whole", Self::Whole),
         ("specialise", Self::Specialise),
         ("pace", Self::Pace),
+        ("light", Self::Light),
     ];
 
     /// `chosen`: the configuration of `auto` before any rule is left out.
@@ -144,7 +147,12 @@ impl AutoRule {
             Self::Turns => config.rules &= !rules::TURNS,
             Self::Whole => config.rules &= !rules::WHOLE,
             Self::Specialise => config.specialise = false,
-            Self::Pace => config.green = GreenWork::None,
+            Self::Pace => {
+                Self::Light.leave_out(config, chosen);
+                config.green = GreenWork::None;
+            }
+            Self::Light if config.light => (config.light, config.spare) = (false, chosen.spare),
+            Self::Light => {}
         }
     }
 }

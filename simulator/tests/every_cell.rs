@@ -63,7 +63,7 @@ fn named(cells: impl Iterator<Item = &'static Cell>) -> Vec<String> {
 
 /// See docs/experiments.md for the causes of the exceptions.
 #[test]
-fn where_cores_differ_auto_is_behind_what_ships_in_time_in_seven_cells() {
+fn where_cores_differ_auto_is_behind_what_ships_in_time_in_eleven_cells() {
     let asymmetric: Vec<&Cell> = cells().iter().filter(|cell| is_asymmetric(cell)).collect();
     assert_eq!(asymmetric.len(), 4 * 26 + 4 * 27);
     let most = [
@@ -71,8 +71,8 @@ fn where_cores_differ_auto_is_behind_what_ships_in_time_in_seven_cells() {
         ("opteron-16", 1.0),
         ("desktop-hybrid", 1.0),
         ("desktop-two-chiplets", 1.0),
-        ("phone-three-kinds", 1.0),
-        ("phone-2024", 1.03),
+        ("phone-three-kinds", 1.08),
+        ("phone-2024", 1.13),
     ];
     for (machine, most) in most {
         for cell in asymmetric.iter().filter(|cell| label(cell, "machine") == machine) {
@@ -86,8 +86,12 @@ fn where_cores_differ_auto_is_behind_what_ships_in_time_in_seven_cells() {
         "laptop-hybrid: parallel-for",
         "laptop-hybrid: parsec-like-frames",
         "laptop-three-kinds: parallel-for",
+        "phone-three-kinds: barriers",
         "phone-2024: browser-and-build",
+        "phone-2024: global-sum",
         "phone-2024: kernel-build-graph, 8 jobs",
+        "phone-2024: parallel-for",
+        "phone-2024: web-server",
     ];
     assert_eq!(named(behind), expected);
 }
@@ -145,12 +149,12 @@ fn the_cells_near_the_lowest_edp_are_as_many_as_docs_say() {
     let (sources, rest): (Vec<&Cell>, Vec<&Cell>) = cells().iter().partition(|cell| of_sources(cell));
     assert_eq!((sources.len(), rest.len()), (11 * 21 + 6 + 4 * 9, 287), "cells");
     let near = |cells: &[&Cell]| cells.iter().filter(|cell| !cell.is_behind()).count();
-    assert_eq!((near(&sources), near(&rest)), (252, 208));
+    assert_eq!((near(&sources), near(&rest)), (252, 201));
 }
 
 /// Energy at equal lateness.
 #[test]
-fn in_121_of_140_cells_of_the_clock_nobody_as_early_takes_less_energy() {
+fn in_122_of_140_cells_of_the_clock_nobody_as_early_takes_less_energy() {
     let energies: Vec<f64> = cells().iter().filter_map(|cell| cell.energy).collect();
     assert_eq!(energies.len(), 140);
     assert!(
@@ -159,6 +163,6 @@ fn in_121_of_140_cells_of_the_clock_nobody_as_early_takes_less_energy() {
     );
     assert_eq!(
         energies.iter().filter(|energy| **energy <= NEARLY_LOWEST_EDP).count(),
-        121
+        122
     );
 }

@@ -539,8 +539,11 @@ isolate() {
 # A machine file as `lop machine measure` leaves it. A guest has no meter, so its watts are those of another machine, unsaid: the rules that go by watts
 # are in force then.
 give_watts() {
-  mkdir -p /etc/lopsided && lop machine capture -o /tmp/captured.toml >/dev/null && grep -v '^watts_of' /tmp/captured.toml >/etc/lopsided/machine.toml
+  mkdir -p /etc/lopsided && lop machine capture --force -o /tmp/captured.toml >/dev/null && grep -v '^watts_of' /tmp/captured.toml >/etc/lopsided/machine.toml
 }
+
+# The same of a machine that ships energy-aware scheduling, which needs an energy model in the kernel.
+give_eas() { give_watts && sed -i 's/^governor = .*/governor = "eas"/' /etc/lopsided/machine.toml; }
 
 # The verdict of this kernel's verifier: whether it accepts the program, for 64 CPUs and for 512, without rules and with all of them, and how many
 # instructions it processed. The lines `count KERNEL CPUS RULES PROGRAM INSTRUCTIONS` are compared with kernel/verifier.tsv by
@@ -555,6 +558,10 @@ verifier_takes_it() {
   expect 'the verifier takes lists and rules whose decisions are logged, for 512 CPUs' loads_with_log --policy longest-first --cpu-words 8
   expect 'the verifier takes all rules whose decisions are logged' loads_with_log --policy auto --reserve asked
   expect 'the verifier takes all rules whose decisions are logged, for 512 CPUs' counts_as 8 logged --policy auto --reserve asked --log-decisions /tmp/decisions.log
+  set_governor userspace
+  expect 'the program gets watts of a machine that ships EAS' give_eas
+  expect 'the verifier takes all rules and light work for 64 CPUs' counts_as 1 light --policy auto --reserve asked
+  expect 'the verifier takes all rules and light work whose decisions are logged, for 512 CPUs' counts_as 8 light-logged --policy auto --reserve asked --log-decisions /tmp/decisions.log
   expect 'no warning of the kernel' kernel_is_well
   cat /tmp/counts
 }

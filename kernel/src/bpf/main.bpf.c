@@ -25,6 +25,9 @@ const volatile u32 nr_words = 8;
 const volatile bool paces;
 #define lop_has_pace(s) (paces)
 #define lop_has_green(s) (paces)
+/* Whether light work has homes (policy/sets/light.h). */
+const volatile bool places_light;
+#define lop_has_light(s) (paces && places_light)
 /* No sensor is read. */
 #define lop_has_sensors(s) false
 /* Whether rules decide which tasks get the fast cores (lop_config.rules). If not, the verifier drops them. */

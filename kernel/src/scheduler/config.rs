@@ -38,6 +38,7 @@ pub fn of(options: &Options, machine: &LiveMachine, watts: &Watts, any_speed: bo
         fixed_size: options.policy.cores,
         spare: options.spare.unwrap_or(chosen.spare),
         most_high: options.max_high.unwrap_or(0),
+        light: chosen.light && options.max_high.is_none(),
         green: match chosen.green {
             GreenWork::Paced => GreenWork::Paced,
             _ => GreenWork::None,
@@ -106,6 +107,7 @@ pub fn rules_for_people(config: &Config) -> Vec<String> {
         _ => "a whole core before a share of one",
     };
     let paced = match config.green {
+        GreenWork::Paced if config.light => "light work where energy-aware scheduling would put it",
         GreenWork::Paced => "work that a clock paces where and as fast as costs least",
         _ => "",
     };

@@ -128,6 +128,7 @@ fn fill_sets(status: &mut Status, sched: &Sched, machine: &LiveMachine, speeds_a
             sets.high.push(member(reason, Asked::Top));
         } else if sched.members(Set::Green).has(at) {
             let reason = match sched.pace.tasks[at] {
+                0 if sched.config.light => Reason::Left,
                 0 => Reason::Background,
                 tasks => Reason::Home { tasks },
             };

@@ -273,6 +273,7 @@ static void choose_scene(void)
 	nr_tasks = nr_ours + (higher_class ? nr_cpus : 0);
 	tick_ns = 20000;
 	scene.paces = once_in(3) && !is_crowd; /* its short slices would use up the time between two ticks */
+	scene.light = scene.paces && once_in(2);
 }
 
 static void print_all(void)
@@ -294,7 +295,7 @@ static void describe(u64 seed)
 {
 	static const char *const rules[] = { [HIGHLOW] = "", [PHASE] = ", phases", [LONGEST_FIRST] = ", longest first", [SPECIALISE] = ", by speedup", [AUTO] = ", all rules" };
 	printf("seed %llu: %u CPUs, isolated %llx, %u a core, %u kinds, %u domains, %u tasks%s%s%s%s%s%s%s%s%s%s\n", (unsigned long long)seed, nr_cpus,
-	       (unsigned long long)scene.isolated, scene.threads, scene.tiers, scene.domains, nr_ours, has_light ? ", crowd with light tasks" : is_crowd ? ", crowd" : "", rules[scene.policy], scene.spare ? ", spare" : "", scene.paces ? ", paced" : "", changes_masks ? ", masks" : "", has_per_cpu_threads ? ", per-CPU threads" : "",
+	       (unsigned long long)scene.isolated, scene.threads, scene.tiers, scene.domains, nr_ours, has_light ? ", crowd with light tasks" : is_crowd ? ", crowd" : "", rules[scene.policy], scene.spare ? ", spare" : "", scene.light ? ", light" : scene.paces ? ", paced" : "", changes_masks ? ", masks" : "", has_per_cpu_threads ? ", per-CPU threads" : "",
 	       scene.hotplug ? ", hotplug" : "", higher_class ? ", higher class" : "", !has_ext_server ? ", before Linux 7.0" : has_immed ? "" : ", Linux 7.0", is_weak ? ", weak order" : "");
 }
 

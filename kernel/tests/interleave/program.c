@@ -18,6 +18,8 @@ __attribute__((pure)) uint64_t result_used(uint64_t result);
 #define LOP_OFF_MOST_PERMILLE 5000
 #define LOP_PENALTY_NS 20000ULL
 #define LOP_HOME_ENDS_NS 5000000ULL
+#define LOP_LIGHT_SLICE_NS 20000ULL
+#define LOP_HEAVY_NS 100000ULL
 #define LOP_WAIT_MAX_NS 12000000ULL
 #define const
 #include "../../src/bpf/main.bpf.c"
@@ -143,10 +145,12 @@ static void place_cpu(struct lop_topology *top, const struct scene *scene, unsig
 }
 
 /* The slowest kind at two speeds, then the fastest at one. */
-static void set_ladder(struct lop_config *c, u16 slowest)
+static void set_ladder(struct lop_config *c, u16 slowest, bool light)
 {
 	u32 permille = slowest ? 500 : 1000;
+	u32 n;
 	c->green = LOP_GREEN_WORK_PACED;
+	c->light = light;
 	/* So that a home has room for several tasks, and that the looks at idle CPUs which follow one another by a slice leave time to rest. */
 	c->slice_min_ns = 1000;
 	c->slice_max_ns = 2000;
@@ -154,6 +158,8 @@ static void set_ladder(struct lop_config *c, u16 slowest)
 	c->rung[c->nr_rungs++] = (struct lop_rung){ slowest, 700, 700 * permille / 1000 };
 	if (slowest)
 		c->rung[c->nr_rungs++] = (struct lop_rung){ 0, 700, 700 };
+	for (n = 0; n <= c->nr_rungs; n++)
+		c->rung_uj[n] = 4000 + 1000 * n;
 }
 
 void set_scene(const struct scene *scene)
@@ -179,8 +185,9 @@ void set_scene(const struct scene *scene)
 	lopsided.config.reserve = LOP_RESERVE_NEVER;
 	lopsided.config.green = LOP_GREEN_WORK_NONE;
 	if (scene->paces)
-		set_ladder(&lopsided.config, (u16)(scene->tiers - 1));
+		set_ladder(&lopsided.config, (u16)(scene->tiers - 1), scene->light);
 	paces = scene->paces;
+	places_light = scene->light;
 	top->isolated.word[0] = scene->isolated;
 	lopsided.online = top->cpus;
 	nr_words = 1;
@@ -247,7 +254,7 @@ static const char *find_fault_of_home(unsigned cpu)
 	u32 n, counted = 0, needed = 0;
 	for (n = 0; n < nr_known; n++) {
 		const struct lop_paced *p = &states[n].task.pace;
-		bool here = p->home == cpu + 1 && p->epoch == lopsided.pace.epoch[cpu];
+		bool here = p->home == cpu + 1 && (places_light || p->epoch == lopsided.pace.epoch[cpu]);
 		counted += here;
 		needed += here ? p->taken_permille : 0;
 	}
@@ -255,8 +262,10 @@ static const char *find_fault_of_home(unsigned cpu)
 		return "its count of tasks that have their home there is wrong";
 	if (lopsided.pace.load_permille[cpu] != needed)
 		return "what the tasks need that have their home there is wrong";
-	if (counted && !lop_cpus_has(&lopsided.set[LOP_GREEN].pinned, cpu))
+	if (counted && !places_light && !lop_cpus_has(&lopsided.set[LOP_GREEN].pinned, cpu))
 		return "tasks have their home there, and it is none";
+	if (!counted && lop_cpus_has(&lopsided.set[LOP_GREEN].pinned, cpu))
+		return "it is a home, and no task has it";
 	return NULL;
 }
 

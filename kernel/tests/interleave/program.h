@@ -22,7 +22,7 @@ struct scene {
 	unsigned cpus, threads, tiers, domains;
 	unsigned tasks;                         /* of our class */
 	unsigned policy;                        /* enum lop_policy */
-	bool spare, hotplug, paces;
+	bool spare, hotplug, paces, light;
 	u64 isolated;                           /* mask of CPUs; not all */
 	u64 hold_ns, migration_ns;
 };

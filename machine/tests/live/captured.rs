@@ -190,6 +190,8 @@ fn what_a_machine_ships_is_what_it_runs() {
     let governor = "cpu0/cpufreq/scaling_governor = ";
     let preference = "cpu0/cpufreq/energy_performance_preference = ";
     let itmt = "[proc/sys/kernel]\nsched_itmt_enabled = ";
+    let by_energy = "[proc/sys/kernel]\nsched_energy_aware = ";
+    let two_kinds = "cpu0/cpu_capacity = 512\ncpu1/cpu_capacity = 1024";
     for (lines, expected) in [
         (String::new(), "fair class, no cpufreq"),
         (format!("{governor}ondemand"), "fair class, ondemand"),
@@ -217,6 +219,24 @@ fn what_a_machine_ships_is_what_it_runs() {
         (
             format!("{governor}powersave\ncpu0/cpufreq/scaling_driver = acpi-cpufreq"),
             "fair class, powersave",
+        ),
+        // Before Linux 6.7 the file had a 1 on machines of one kind of core, too.
+        (format!("{governor}schedutil\n{by_energy}1"), "fair class, schedutil"),
+        (
+            format!("{governor}schedutil\n{two_kinds}\n{by_energy}1"),
+            "fair class with EAS, schedutil",
+        ),
+        (
+            format!("{governor}schedutil\n{two_kinds}\n{by_energy}0"),
+            "fair class, schedutil",
+        ),
+        (
+            format!("{governor}schedutil\n{two_kinds}\n{by_energy}"),
+            "fair class, schedutil",
+        ),
+        (
+            format!("{governor}performance\n{two_kinds}\n{by_energy}1"),
+            "fair class, performance",
         ),
     ] {
         assert_eq!(ships(&lines), expected, "{lines}");

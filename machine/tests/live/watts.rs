@@ -2,8 +2,9 @@
 //! Where the watts of a live machine come from.
 
 use super::*;
-use lop_machine::costs::{find, unmeasured, Watts};
+use lop_machine::costs::{self, find, unmeasured, Watts};
 use lop_machine::{capture, Machine};
+use lop_policy::{Goal, Named};
 
 const FREQUENCIES: &str = "[sys/devices/system/cpu]
 cpu{0-3}/cpufreq/scaling_available_frequencies = 300000 1785600
@@ -110,6 +111,28 @@ fn irregular_machines_keep_their_topology() {
         } else {
             assert!(live.cpus.iter().any(|cpu| cpu.max_khz.is_none()), "{name}");
         }
+    }
+}
+
+/// Light work has homes where energy-aware scheduling is on, and only time does not count. Nothing is kept high for it.
+#[test]
+fn light_work_is_placed_where_the_kernel_places_by_energy() {
+    let governor = "cpu{0-7}/cpufreq/scaling_governor = schedutil\n";
+    let by_energy = "[proc/sys/kernel]\nsched_energy_aware = 1\n";
+    for (lines, goal, light) in [
+        (vec![FREQUENCIES, governor, by_energy], Goal::Balanced, true),
+        (vec![FREQUENCIES, governor, by_energy], Goal::Energy, true),
+        (vec![FREQUENCIES, governor, by_energy], Goal::Speed, false),
+        (vec![FREQUENCIES, governor], Goal::Balanced, false),
+        (vec![FREQUENCIES, by_energy], Goal::Balanced, false),
+    ] {
+        let machine = phone(&lines).machine.unwrap();
+        let config = costs::config(Named::Auto, goal, 10_000_000, &machine);
+        assert_eq!((config.light, config.spare == 0), (light, light), "{lines:?} {goal:?}");
+        assert!(
+            !costs::without_speeds(config, &machine).light,
+            "only at speeds that it can have"
+        );
     }
 }
 

@@ -23,6 +23,7 @@ fn machine() -> Traits {
         machine_mw: 450_000,
         core_mw: 3_000,
         domain_mw: 0,
+        places_by_energy: false,
         rise_ns: 100 * US,
         domain_rise_ns: 100 * US,
     }
@@ -120,6 +121,30 @@ fn the_goal_is_what_a_second_is_worth() {
             has,
             (spare, last_hold_us, room_permille),
             "{goal:?}, {core_mw} of {machine_mw} mW"
+        );
+    }
+}
+
+/// Where what ships places by energy, light work has homes and needs no spare, unless only time counts or no watts are known.
+#[test]
+fn light_work_is_placed_where_energy_aware_scheduling_ships() {
+    use Goal::{Balanced, Energy, Speed};
+    for (goal, machine_mw, light, spare) in [
+        (Balanced, 450_000, true, 0),
+        (Energy, 450_000, true, 0),
+        (Speed, 450_000, false, 1),
+        (Balanced, 0, false, 1),
+    ] {
+        let config = auto(&Traits {
+            goal,
+            machine_mw,
+            places_by_energy: true,
+            ..machine()
+        });
+        assert_eq!(
+            (config.light, config.spare),
+            (light, spare),
+            "{goal:?}, {machine_mw} mW"
         );
     }
 }

@@ -24,6 +24,7 @@ mod intensity;
 mod isolated;
 mod largest;
 mod liars;
+mod light;
 mod list;
 mod longest;
 mod members;

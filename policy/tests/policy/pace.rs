@@ -545,7 +545,7 @@ fn rank_moves_no_ordinary_work_to_a_home() {
 }
 
 /// The cores of a kind have one clock.
-fn one_clock_each(cpu: usize) -> CpuPlace {
+pub fn one_clock_each(cpu: usize) -> CpuPlace {
     CpuPlace {
         clock_domain: (cpu / 2) as u16,
         ..two_kinds(cpu)

@@ -2,6 +2,8 @@
 //! A fast core is never idle while a slow one runs a task that is worth moving.
 
 use crate::bench::{config, flat, Bench, MS, US};
+use crate::light::{base, home, homes, homes_of, run, woken};
+use crate::pace::{points, two_kinds};
 use crate::phase::{asymmetric, MIGRATION};
 use crate::sets::wake_meanwhile;
 use lop_policy::{hint_flags, rules, Config, CpuPlace};
@@ -173,4 +175,24 @@ fn a_task_that_is_given_a_core_goes_before_what_waits_there() {
     bench.tasks[ids[1]].vtime_ns = bench.tasks[ids[2]].vtime_ns + 3 * MS;
     bench.set_hints(ids[1], hint_flags::SEQUENTIAL);
     assert_eq!(bench.cpu_of(ids[1]), Some(0));
+}
+
+/// Heavy work has a slow core, as light tasks (light.h) have the fast ones. A fast one that such a task leaves is anybody's, though it is still green: it takes
+/// the heavy task once that is worth moving.
+#[test]
+fn heavy_work_moves_to_a_fast_core_that_light_work_left() {
+    let config = Config {
+        rules: rules::TURNS,
+        migration_ns: MS / 100,
+        ..base()
+    };
+    let mut bench = Bench::new(4, config.with_ladder(&points()), two_kinds);
+    let ids = woken(&mut bench, [450, 450, 50]);
+    assert_eq!(homes_of(&bench, ids), [0, 1, 2]);
+    run(&mut bench, ids[2], 64 * MS);
+    assert!(bench.cpu_of(ids[2]) >= Some(2) && home(&bench, ids[2]).is_none());
+    bench.block(ids[1]);
+    assert_eq!(homes(&bench), [0]);
+    bench.pass(10 * MS);
+    assert!(bench.cpu_of(ids[2]) == Some(1) && bench.high().contains(&1));
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Sets grow before a task is placed and shrink after the hold time, under one lock that no caller waits for.
 
-use crate::bench::{config, flat, Asked, Bench, World, HOLD, LAST_HOLD, MS};
+use crate::bench::{config, flat, Asked, Bench, World, HOLD, LAST_HOLD, MS, S};
+use crate::light::{home, homes, homes_of, known, light, take, wakes_on, with, woken};
+use crate::pace::{points, two_kinds};
 use lop_policy::{Config, CpuBits, Set, Sizing, Task};
 
 fn without_spare(cpus: usize) -> Bench {
@@ -359,4 +361,104 @@ fn a_task_that_no_member_can_be_found_for_waits_in_a_queue() {
     assert_eq!(bench.cpu_of(tasks[1]), Some(2));
     assert!(tasks.iter().all(|&task| bench.cpu_of(task).is_some()));
     assert!(CpuBits::of(bench.high()).has(2));
+}
+
+/// A core that is high in case a task comes stays so: a new light task starts on the next one. One that is surplus, idle and cheapest leaves the set.
+#[test]
+fn a_high_core_becomes_a_home_of_light_work_if_it_is_surplus() {
+    let mut bench = with(1, &points(), two_kinds);
+    let new = bench.task();
+    assert_eq!((bench.high(), wakes_on(&mut bench, new)), (vec![0], 1));
+    let mut bench = light();
+    let pinned = bench.pinned([2]);
+    bench.wake(pinned);
+    bench.block(pinned);
+    assert_eq!(bench.high(), [2]);
+    let [id] = woken(&mut bench, [50]);
+    assert_eq!(homes_of(&bench, [id]), [2]);
+    assert_eq!((bench.high(), bench.green()), (vec![], vec![2]));
+}
+
+/// While another CPU changes the sets, no home opens for light work: the task counts for none, and runs high. A home that is open takes it.
+#[test]
+fn while_another_cpu_has_the_lock_only_open_homes_take_light_tasks() {
+    for (opened, count) in [(false, (0, 0)), (true, (2, 100))] {
+        let mut bench = light();
+        let [first, id, pinned] = [known(&mut bench, 50), known(&mut bench, 50), bench.pinned([0])];
+        take(&mut bench, [3]);
+        if opened {
+            bench.wake(first);
+        }
+        wake_meanwhile(&mut bench, &[id]);
+        bench.wake(pinned);
+        assert_eq!(home(&bench, id), opened.then_some(2));
+        let pace = &bench.policy.pace;
+        assert_eq!((pace.tasks[2], pace.load_permille[2]), count);
+    }
+}
+
+/// Two homes that light tasks leave at once close at once.
+#[test]
+fn all_homes_that_light_work_left_close() {
+    let mut bench = light();
+    let ids = woken(&mut bench, [100, 300]);
+    assert_eq!(homes_of(&bench, ids), [2, 3]);
+    bench.all_leave_home();
+    assert_eq!((homes(&bench), bench.policy.pace.nr_homes), (vec![], 0));
+    assert_eq!(ids.map(|id| home(&bench, id)), [None; 2]);
+}
+
+/// The high set takes the core of a home while a light task is active there: that counts until it sleeps.
+#[test]
+fn a_home_of_light_work_that_the_high_set_takes_counts_down_by_itself() {
+    let mut bench = light();
+    let [id] = woken(&mut bench, [100]);
+    let pinned = bench.pinned([2]);
+    bench.wake(pinned);
+    assert!(bench.high().contains(&2) && !homes(&bench).contains(&2));
+    bench.block(id);
+    let pace = &bench.policy.pace;
+    assert_eq!((&pace.tasks[..4], &pace.load_permille[..4]), (&[0; 4][..], &[0; 4][..]));
+}
+
+/// A light task has outgrown CPU 2, but a higher class has all others. It leaves its home and comes back: the home stays the same, and the task keeps it.
+#[test]
+fn a_light_task_may_come_back_to_the_home_that_it_left() {
+    let mut bench = light();
+    take(&mut bench, [0, 1, 3]);
+    let [id] = woken(&mut bench, [100]);
+    bench.tasks[id].light.used = 350 << 10;
+    bench.pass(2 * MS);
+    bench.run_and_preempt(2, 2 * MS);
+    assert_eq!((bench.cpu_of(id), homes_of(&bench, [id])), (Some(2), [2]));
+    assert!(bench.high().is_empty());
+    assert_eq!(bench.tasks[id].pace.epoch, bench.policy.pace.epoch[2]);
+    assert!(bench.policy.light.left.cpus().is_empty());
+}
+
+/// Homes of light tasks (light.h) end with those, and not because no clock has woken any for 10 s.
+#[test]
+fn a_home_lasts_as_long_as_its_light_task() {
+    let mut bench = light();
+    bench.pass(20 * S);
+    let [id, pinned] = [known(&mut bench, 50), bench.pinned([0])];
+    bench.wake_all(&[id, pinned]);
+    bench.block(pinned);
+    bench.pass(2 * S);
+    assert_eq!((homes(&bench), bench.high()), (vec![2], vec![]));
+}
+
+/// All CPUs but 39 of 40 are high because of pinned tasks: light work finds the last one of the word, too.
+#[test]
+fn light_work_has_a_home_on_any_cpu_of_a_large_phone() {
+    let config = Config {
+        spare: 0,
+        light: true,
+        ..config()
+    };
+    let mut bench = Bench::new(40, config.with_ladder(&points()[..2]), flat);
+    let pinned: Vec<usize> = (0..39).map(|cpu| bench.pinned([cpu])).collect();
+    bench.wake_all(&pinned);
+    let id = known(&mut bench, 50);
+    assert_eq!((wakes_on(&mut bench, id), home(&bench, id)), (39, Some(39)));
 }

@@ -88,11 +88,13 @@ pub(super) fn config(
         SetsVariant::Reserved(_) => chosen.reserve = Reserve::Asked,
         _ => {}
     }
+    let most_high = PowerCap::asked(machine, parameters).map(|cap| cap.most_high);
     Config {
         nr_cpus: machine.cpus.len() as u32,
         fixed_size,
         spare: parameters.spare.unwrap_or(chosen.spare),
-        most_high: PowerCap::asked(machine, parameters).map_or(0, |cap| cap.most_high),
+        most_high: most_high.unwrap_or(0),
+        light: chosen.light && most_high.is_none(),
         green: match parameters.green {
             true => GreenWork::LowGain,
             false => chosen.green,

@@ -136,6 +136,7 @@ fn rules(config: Config) -> Config {
         migration_ns: 0,
         nr_rungs: 0,
         rung: Default::default(),
+        rung_uj: Default::default(),
         ..config
     }
 }

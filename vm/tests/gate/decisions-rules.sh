@@ -68,5 +68,19 @@ all_work() { paced && in_background && work; }
 # What tasks ran, of which their owner says that nobody waits for them, and by which clock they wake.
 logged auto all_work 'ran background clock' --policy auto --reserve asked
 expect 'auto: it went by them' grep -qm1 '"core_mw":[1-9]' /tmp/auto.log
+
+# Where energy-aware scheduling ships: tasks that sleep have homes, those that run for long have none, and others share them.
+light_work() {
+  local load
+  lop-load frames --count 1000000 --then-ms 3 >/tmp/frames.json & load=$!
+  wait_for has_home && lop-load fork-storm --jobs 6 --count 40 >/tmp/storm.json && lop-load affinity-churn --threads 6 --seconds 1 && kill $load
+}
+expect 'auto gets watts of a machine that ships EAS' give_eas
+expect 'light: attached' begin_lop --policy auto --log-decisions /tmp/light.log
+expect 'light: it goes by it' eval 'status | grep "light work where energy-aware scheduling would put it"'
+expect 'light: work' light_work
+expect 'light: no watchdog exit, no restart' still_in_charge
+expect 'light: ended' ended_by INT
+expect 'light: the native build decides the same, no record lost, no call out of order' same_decisions /tmp/light.log
 expect 'no warning of the kernel' kernel_is_well
 sum_up
