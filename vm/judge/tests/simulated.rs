@@ -39,13 +39,14 @@ type Simulated = (
     &'static [(&'static str, &'static str)],
 );
 
-/// Plans for domains and kinds, paced and background work, lists, a reserved core, hints, heat and SMT.
-const RUNS: [Simulated; 12] = [
+/// Plans for domains and kinds, paced, light and background work, lists, a reserved core, hints, heat and SMT.
+const RUNS: [Simulated; 13] = [
     ("opteron-16", "mix-1", "gather", &[("app.namd-1.shares_memory", "true")]),
     ("opteron-2x4", "eight-applications", "spread", &[]),
     ("opteron-16", "browser", "gather", &[]),
     ("laptop-hybrid", "mix-1", "specialise", &[]),
     ("laptop-hybrid", "idle-desktop", "auto", &[]),
+    ("laptop-hybrid", "video-playback", "auto", &[]),
     ("phone-2024", "video-playback", "auto", &[]),
     ("phone-2024", "batch-and-interactive", "auto", &[]),
     ("poweredge-6650", "parsec-like-frames", "phase", &[]),
@@ -116,7 +117,8 @@ fn a_simulated_run_is_replayed_to_the_same_decisions() {
 #[test]
 fn a_changed_record_is_found() {
     let gathered = log_of("opteron-16", "mix-1", "gather", &[]);
-    let paced = log_of("phone-2024", "video-playback", "auto", &[]);
+    let paced = log_of("laptop-hybrid", "video-playback", "auto", &[]);
+    let light = log_of("phone-2024", "video-playback", "auto", &[]);
     let without = |of: &Decisions, kind: Kind| {
         let mut changed = of.clone();
         changed.records.retain(|record| record.kind != kind);
@@ -146,6 +148,7 @@ fn a_changed_record_is_found() {
                 Kind::Stopped,
             ],
         ),
+        (&light, &[Kind::Wake, Kind::Ran, Kind::Idle, Kind::Block]),
     ] {
         for &kind in kinds {
             let outcome = without(of, kind).unwrap_or_else(|error| panic!("{kind:?}: {error:#}"));
