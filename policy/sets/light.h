@@ -43,13 +43,20 @@ lop_rule u32 lop_decayed(u32 used, u64 ns)
 	return (u32)((((u64)used * left) >> 16) >> (periods >> 5));
 }
 
+lop_rule u64 lop_since_ns(u64 at_ns, u64 now_ns) { return now_ns - lop_min(at_ns, now_ns); }
+
 /* The same after the CPU was busy for so long: the average of what is not used decays. */
 lop_rule u32 lop_after_run(const struct lop_sched *s, u32 used, u32 cpu, u64 ran_ns)
 {
 	return LOP_USED_ALL - lop_decayed(LOP_USED_ALL - (u32)lop_min(used, LOP_USED_ALL), ran_ns * lop_rate_permille(s, cpu) / 1000);
 }
 
-lop_rule u64 lop_since_ns(u64 at_ns, u64 now_ns) { return now_ns - lop_min(at_ns, now_ns); }
+/* An average as of `at_ns` after nothing ran until `began_ns`, and then so long. */
+lop_rule u32 lop_after_rest(const struct lop_sched *s, u32 used, u64 at_ns, u64 began_ns, u32 cpu, u64 ran_ns)
+{
+	return lop_after_run(s, lop_decayed(used, lop_since_ns(at_ns, began_ns)), cpu, ran_ns);
+}
+
 lop_rule u32 lop_demand(const struct lop_task *t) { return (u32)lop_max(t->light.used, t->light.peak); }
 lop_rule bool lop_fits(const struct lop_sched *s, u32 demand, u32 cpu) { return demand + demand / 4 <= lop_kind_permille(s, cpu) << 10; }
 
@@ -63,7 +70,10 @@ lop_subprog u32 lop_used(const struct lop_sched *s lop_nonnull, u32 cpu, u64 now
 	return runs ? lop_after_run(s, s->light.used[cpu], cpu, passed_ns) : lop_decayed(s->light.used[cpu], passed_ns);
 }
 
-/* A CPU's demand with the task there, or without it. */
+/* A CPU's demand, by all that is there. */
+lop_rule u32 lop_cpu_demand(const struct lop_sched *s, u32 cpu, u64 now_ns) { return (u32)lop_max(lop_used(s, cpu, now_ns), s->pace.load_permille[cpu] << 10); }
+
+/* The same with the task there, or without it. */
 lop_rule u32 lop_demand_at(const struct lop_sched *s, const struct lop_task *t, u32 cpu, bool with, u64 now_ns)
 {
 	u32 used = lop_used(s, cpu, now_ns), own = t->light.counts_at == cpu + 1 ? t->light.used : 0, peak = s->pace.load_permille[cpu] << 10;
@@ -135,7 +145,7 @@ lop_subprog bool lop_light_speed(struct lop_sched *s lop_nonnull, struct lop_wor
 			break;
 		c = lop_pop(&rest);
 		if (lop_shares_pace(s, of, c))
-			most = (u32)lop_max(most, lop_max(lop_used(s, c, now_ns), s->pace.load_permille[c] << 10));
+			most = (u32)lop_max(most, lop_cpu_demand(s, c, now_ns));
 	}
 	rung = lop_light_rung(s, of, most);
 	rest = lop_with_other_rung(s, of, rung, green);
@@ -185,7 +195,7 @@ lop_subprog bool lop_any_overused(const struct lop_sched *s lop_nonnull, u64 now
 		if (!rest || any)
 			break;
 		c = lop_pop(&rest);
-		any = !lop_fits(s, (u32)lop_max(lop_used(s, c, now_ns), s->pace.load_permille[c] << 10), c);
+		any = !lop_fits(s, lop_cpu_demand(s, c, now_ns), c);
 	}
 	return any;
 }
@@ -416,13 +426,13 @@ lop_subprog bool lop_light_ran(struct lop_sched *s lop_nonnull, struct lop_world
 	cpu = lop_cpu_index(cpu);
 	behind_ns = ran_ns * (1000 - lop_min(lop_rate_permille(s, cpu), 1000)) / 1000;
 	lop_cpus_take_if(&s->light.asked, cpu);
-	d->used = lop_after_run(s, lop_decayed(d->used, lop_since_ns(d->at_ns, began_ns)), cpu, ran_ns);
+	d->used = lop_after_rest(s, d->used, d->at_ns, began_ns, cpu, ran_ns);
 	d->at_ns = lop_max(now_ns, 1);
 	d->ran_ns += ran_ns;
 	d->behind_ns += behind_ns;
 	s->light.behind_ns[cpu] += behind_ns;
 	if (d->counts_at == cpu + 1) {
-		s->light.used[cpu] = lop_after_run(s, lop_decayed(s->light.used[cpu], lop_since_ns(s->light.at_ns[cpu], began_ns)), cpu, ran_ns);
+		s->light.used[cpu] = lop_after_rest(s, s->light.used[cpu], s->light.at_ns[cpu], began_ns, cpu, ran_ns);
 		s->light.at_ns[cpu] = now_ns;
 	}
 	if (!t->counted || !lop_at_home(s, t) || lop_cpu_index(t->pace.home - 1) != cpu)
