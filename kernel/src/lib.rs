@@ -7,7 +7,6 @@ pub mod goal;
 pub mod hinted;
 pub mod hints;
 pub mod instance;
-mod jobs;
 pub mod options;
 pub mod requests;
 pub mod scheduler;

@@ -6,7 +6,6 @@ mod above;
 mod config;
 mod decisions;
 mod isolation;
-mod job_finder;
 mod libbpf_log;
 mod limits;
 mod lists;
@@ -21,19 +20,17 @@ mod state;
 
 use crate::adapter::{Exit, KernelError, Observer, Restored};
 use crate::goal::{Aim, Follower};
-use crate::jobs;
 use crate::options::{resolved, Named, Options};
 use crate::requests::Inbox;
 use crate::status::{Counts, Sets, Status};
 use crate::support::Missing;
 use decisions::DecisionLog;
 use isolation::Isolation;
-use job_finder::JobFinder;
 use limits::Limits;
 use lists::Lister;
 use lop_machine::costs;
 use lop_machine::live::{self, LiveMachine};
-use lop_policy::record::{Kind, Record};
+use lop_policy::record::Kind;
 use pages::Pages;
 pub use plan::check as check_choice;
 use plan::Planner;
@@ -43,7 +40,6 @@ use reserved::Reservation;
 use rustix::event::{PollFd, PollFlags};
 use speeds::SpeedSetter;
 use std::io;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How often the program may be loaded again for new CPUs before that counts as a bug.
@@ -253,7 +249,6 @@ fn follow_once(
     let mut life = Life {
         program,
         pages: pages.as_ref(),
-        job_finder: find_jobs_of(&options.root)?,
         speeds,
         reservation,
         planner,
@@ -300,7 +295,6 @@ fn follow_once(
 struct Life<'a> {
     program: Program,
     pages: Option<&'a Pages>,
-    job_finder: JobFinder,
     speeds: SpeedSetter,
     reservation: Reservation,
     planner: Option<Planner>,
@@ -372,7 +366,6 @@ impl Life<'_> {
             }
             self.speeds.follow(&records, observer);
             self.catch_up(observer);
-            self.find_jobs(&records, observer);
             let has = |kind| records.iter().any(|record| record.kind == kind);
             if has(Kind::GivenUp) {
                 self.reservation.end(&mut self.speeds, observer);
@@ -414,16 +407,6 @@ impl Life<'_> {
 }
 
 impl Life<'_> {
-    /// Passes on each new `make`, whose command line tells how many jobs it runs at once.
-    fn find_jobs(&self, records: &[Record], observer: &mut dyn Observer) {
-        for record in records.iter().filter(|record| record.kind == Kind::Make) {
-            self.job_finder.offer(record.value);
-        }
-        self.job_finder
-            .complaints()
-            .for_each(|complaint| observer.note(&complaint));
-    }
-
     /// Plans once a second while there is something to plan.
     fn plan(&mut self, asked: bool, observer: &mut dyn Observer) -> Result<(), KernelError> {
         let Some(planner) = &mut self.planner else {
@@ -473,11 +456,6 @@ impl Life<'_> {
         lister.end(began, Instant::now());
         Ok(())
     }
-}
-
-fn find_jobs_of(root: &Path) -> Result<JobFinder, KernelError> {
-    let (root, mut hints) = (root.to_path_buf(), None);
-    JobFinder::start(move |process| jobs::declare(&root, &mut hints, process))
 }
 
 /// `None` if the threads could not be looked at, which is reported once.
@@ -546,8 +524,8 @@ fn describe(machine: &LiveMachine) -> Vec<String> {
 
 /// A record of the program that only says that something happened.
 #[cfg(test)]
-fn report(kind: Kind) -> Record {
-    Record {
+fn report(kind: Kind) -> lop_policy::record::Record {
+    lop_policy::record::Record {
         kind,
         at_ns: 0,
         task: 0,

@@ -54,7 +54,7 @@ fn fields(header: &str, name: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// `task_struct *group_leader` and `comm[16]` without what is no name.
+/// `task_struct *group_leader` and `uclamp_req[2]` without what is no name.
 fn last_word(declared: &str) -> String {
     let word = declared.trim().rsplit([' ', '*']).next().unwrap();
     word.split('[').next().unwrap().to_string()

@@ -14,7 +14,6 @@ enum lop_record_kind {
 	LOP_RECORD_GIVEN_UP,  /* `cpu` is no longer reserved */
 	LOP_RECORD_LOOK,      /* a thread that is worth a plan runs */
 	LOP_RECORD_LIST,      /* the loader is to make the lists of threads with declared lengths again */
-	LOP_RECORD_MAKE,      /* process `value` has become a make */
 	LOP_RECORD_ISOLATED,  /* the set of isolated CPUs may have changed */
 	LOP_RECORD_LIMIT,     /* a cgroup has got a finite limit of CPU time */
 	LOP_RECORD_EXIT,      /* the program has ended */

@@ -76,7 +76,6 @@ u64 started_at_ns;
 #include "list.bpf.h"
 #include "lock.bpf.h"
 #include "hint.bpf.h"
-#include "make.bpf.h"
 #include "idle.bpf.h"
 #include "higher.bpf.h"
 #include "plan.bpf.h"

@@ -341,8 +341,6 @@ fn open_and_load(
             .expect("the program has variables")
             .pages_given = 1;
     }
-    // Only rules about applications need what a make declares.
-    skel.progs.lop_exec.set_autoload(config.rules & !rules::WHOLE != 0);
     skel.progs.lop_look.set_autoload(config.plans() || config.lists());
     skel.progs.lop_order.set_autoload(config.plans() || config.lists());
     places::make(&mut skel, &options.root, options.places, config.rules != 0)?;

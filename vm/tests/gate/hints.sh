@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# hints.sh: hints are kept exactly, dropped with their thread, refused to other users, and applied while a thread runs; the jobs of make are read from
-# its command line; threads declare their lengths while CPUs go offline and come back.
-# guest: --cpus 4 --max-mhz 3000,3000,2000,2000 --timeout 1200 --bin setpriv --bin make
-# needs: setpriv make openmp clang clang-openmp
+# hints.sh: hints are kept exactly, dropped with their thread, refused to other users, and applied while a thread runs;
+# threads declare their lengths while CPUs go offline and come back.
+# guest: --cpus 4 --max-mhz 3000,3000,2000,2000 --timeout 1200 --bin setpriv
+# needs: setpriv openmp clang clang-openmp
 # loads: registration
 # openmp: yes
 # Behind lib.sh.
@@ -124,35 +124,6 @@ openmp_is_heard() {
   return $code
 }
 
-# The last job waits until the check is done.
-printf 'last: 1 2 3\n\ttouch /tmp/alone && until [ -e /tmp/looked ]; do sleep 0.1; done\n%%:\n\tn=0; while [ $$n -lt 10000 ]; do n=$$((n + 1)); done\n' >/tmp/Makefile
-
-# said_of_make WORDS MAKE-OPTIONS...: whether these are the hints of a make that has reached its last job, and make succeeds.
-said_of_make() {
-  local words=$1 build code=0
-  shift
-  rm -f /tmp/alone /tmp/looked
-  make -f /tmp/Makefile "$@" >/tmp/make.log 2>&1 & build=$!
-  wait_for test -e /tmp/alone && wait_for eval "lop hint $build | grep -q '$words'" || code=1
-  touch /tmp/looked
-  wait $build && return $code || { cat /tmp/make.log; return 1; }
-}
-
-six_are_said() { said_of_make 'parallelism 6, with its children' -j6; }
-nothing_is_said() { said_of_make 'nothing was said' -j; }
-
-# A hint for the shell that becomes the make.
-own_word_counts() {
-  local build
-  rm -f /tmp/alone /tmp/looked /tmp/said_first
-  (until [ -e /tmp/said_first ]; do sleep 0.1; done; exec make -f /tmp/Makefile -j6) >/tmp/make.log 2>&1 & build=$!
-  lop hint $build --parallelism 2 && touch /tmp/said_first && wait_for test -e /tmp/alone || { cat /tmp/make.log; kill $build; return 1; }
-  lop hint $build | grep 'parallelism 2'
-  local code=$?
-  touch /tmp/looked
-  wait $build && return $code
-}
-
 # left_out: how many applications found no place.
 left_out() { lop status --format json | sed -n '/"left_out"/,/}/s/.*"applications": \([0-9]*\).*/\1/p'; }
 
@@ -178,9 +149,6 @@ expect 'hints of others are refused' refused_for_others
 expect 'hints to threads that run' taken_while_they_run
 expect 'more threads that declare their lengths than CPUs, of which two go and come' listed_while_cpus_go
 expect 'a program declares the lengths of its threads itself, and its hints go with it' own_lengths_count
-expect 'make -j6: six jobs are said of it' six_are_said
-expect 'make -j, which has no number: nothing is said' nothing_is_said
-expect 'what a person said of a make is left as it is' own_word_counts
 expect 'no watchdog exit, no restart' still_in_charge
 ended_by INT
 expect 'room for 128 applications: attached' begin_lop --policy phase --places 128

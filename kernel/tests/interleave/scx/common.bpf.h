@@ -32,7 +32,6 @@ typedef uint64_t u64;
 #define __array(name, value) __typeof__(value) *name[1]
 #define BPF_STRUCT_OPS(name, ...) name(__VA_ARGS__)
 #define BPF_STRUCT_OPS_SLEEPABLE(name, ...) name(__VA_ARGS__)
-#define BPF_PROG(name, ...) name(__VA_ARGS__)
 #define SCX_OPS_DEFINE(name, ...)
 #define UEI_DEFINE(name) int name
 #define UEI_RECORD(name, info) ((void)(info))
@@ -95,7 +94,6 @@ struct task_struct {
 	u64 start_time;
 	struct { u64 sum_exec_runtime; } se;
 	struct { u64 run_delay; } sched_info;
-	char comm[16];
 	struct model_task *model;
 };
 
@@ -159,8 +157,6 @@ extern bool has_ext_server, has_immed;
 #define bpf_get_current_pid_tgid() 0ULL
 #define bpf_local_irq_save(flags) ((void)(flags))
 #define bpf_local_irq_restore(flags) ((void)(flags))
-#define bpf_strncmp(a, size, b) strncmp(a, b, size)
-#define bpf_probe_read_kernel(to, size, from) memcpy(to, from, size)
 #define bpf_core_read(to, size, from) memcpy(to, from, size)
 #define bpf_task_from_pid(pid) ((struct task_struct *)0)
 #define bpf_task_from_vpid(pid) no_task(pid)
