@@ -6,7 +6,7 @@
 #include "heat.h"
 #include "kthread.h"
 #include "light.h"
-#include "list.h"
+#include "longest.h"
 #include "overdue.h"
 #include "pace.h"
 #include "phase.h"
@@ -110,7 +110,7 @@ lop_rule u32 lop_next_queue(struct lop_sched *s, struct lop_task *t, u32 cpu)
 	if (lop_has_specialists(s) && changes_to != LOP_NONE && !t->background && !lop_is_reserved(s, (u32)changes_to) &&
 	    lop_cpus_has(&s->online, lop_cpu_index((u32)changes_to)))
 		return lop_cpu_queue((u32)changes_to);
-	return lop_waits_on_list(s, t) ? lop_cpu_queue(t->listed - 1) : lop_queue_at(s, t, cpu);
+	return lop_queue_at(s, t, cpu);
 }
 
 /* The task waits at its own CPU, which is kicked if it is idle. */

@@ -6,8 +6,8 @@
 #
 #   unit       CPU time of an iteration or row, the mean of the same run, since it differs by a third between runs on a shared machine. For a
 #              pair: its time on CPU 0 alone, measured in each round
-#   predicted  registration, matmul: max(sum of the lengths on CPU 0, sum on CPU 1 / slow) units for random placement, see `list` for
-#              longest-first; half-sequential, spinner: see `pair`
+#   predicted  registration, matmul: max(sum of the lengths on CPU 0, sum on CPU 1 / slow) units for random placement, see
+#              `longest_first` for longest-first; half-sequential, spinner: see `pair`
 #
 # A round that others disturbed (they had more than 5 % of CPUs 0 and 1) is shown but not counted, and repeated, up to three times the number of rounds.
 # At the end it prints medians of the times and of measured / predicted, and for spinner what a hint gains and what there is to gain without one, each
@@ -85,12 +85,13 @@ by_chance() {
   wait "$pid"
 }
 
-# list LENGTH...: the time, in units, at which everything is done if the next longest goes to the core that would finish it first, and if the rest on
-# CPU 1 moves to CPU 0 when that has no more work:  CPU 0 + (CPU 1 / slow - CPU 0) slow
-list() {
+# longest_first LONG SHORT: the time, in units, at which two threads are done if the longer has CPU 0, and if the rest on CPU 1 moves to CPU 0 when
+# that has no more work:  long + (short / slow - long) slow. Empty for more threads, which have no closed form.
+longest_first() {
+  [ $# = 2 ] || return 0
   printf '%s\n' "$@" | sort -rn | awk -v speed="$slow" '
-    { fast = f + $1; slow = (s + $1) / speed; if (fast <= slow) f += $1; else s += $1 }
-    END { left = s - f * speed; print (left > 0 ? f + left : f) }'
+    NR == 1 { long = $1; next }
+    { left = $1 - long * speed; print (left > 0 ? long + left : long) }'
 }
 
 # placed LENGTH...: the same for threads on $cpus.
@@ -126,7 +127,7 @@ lengths() {
   shift 3
   threads=${#lengths[@]}
   under longest-first "$@"
-  row "$name" longest-first "$(ms "$phase")" "$(unit_of_lengths)" "$(list "${lengths[@]}")"
+  row "$name" longest-first "$(ms "$phase")" "$(unit_of_lengths)" "$(longest_first "${lengths[@]}")"
   by_chance "$@"
   row "$name" random "$(ms "$phase")" "$(unit_of_lengths)" "$(placed "${lengths[@]}")"
   plain "$@"

@@ -204,7 +204,7 @@ impl Enforcer {
     }
 
     /// Where a thread should run. The high set applies to all threads; with a plan for memory domains, a thread is limited to its domain. If rules
-    /// decide who gets the faster CPUs, each runnable thread is restricted to its kind of CPU, or to its listed CPU. An empty set means no request.
+    /// decide who gets the faster CPUs, each runnable thread is restricted to its kind of CPU. An empty set means no request.
     fn wanted(&self, tid: u32, allowed: &Cpus) -> Cpus {
         let members = self.shadow.members();
         let set = match members.is_empty() {
@@ -229,8 +229,7 @@ impl Enforcer {
         if !self.shadow.ranks() {
             return *set;
         }
-        let alone = self.shadow.listed_at(tid).or_else(|| self.shadow.waits_for(tid));
-        if let Some(cpu) = alone {
+        if let Some(cpu) = self.shadow.waits_for(tid) {
             return std::iter::once(cpu).collect();
         }
         match self.shadow.place(tid) {

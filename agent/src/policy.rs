@@ -5,7 +5,7 @@ use crate::cpus::Cpus;
 use lop_policy::{Env, PolicyHandle, Set, WEIGHT_DEFAULT};
 use std::collections::BTreeMap;
 
-pub(crate) use lop_policy::{hint_flags, rules, App, CpuPlace, Listed, Named, Planned, Task, MAX_LISTED, NONE};
+pub(crate) use lop_policy::{hint_flags, App, CpuPlace, Named, Planned, Task, NONE};
 
 /// The user's settings, and properties of the machine.
 #[derive(Debug, Clone, Copy)]
@@ -330,22 +330,6 @@ impl Policy {
     }
     pub fn reserved(&self) -> Option<u32> {
         self.handle().reserved().0
-    }
-    /// The remaining work of a thread with a declared length.
-    pub fn left(&self, task: &Task, app: &App) -> u64 {
-        self.handle().listed_left(task, app, self.answers.now_ns)
-    }
-    /// Fills in the core of each thread; there is a core for each entry of `permille`.
-    pub fn list(&mut self, app: &App, threads: &mut [Listed], permille: &[u32]) {
-        let least_gain = self.handle().least_gain(app);
-        self.planner.list(threads, permille, least_gain);
-    }
-    /// Makes the task wait in this CPU's queue from now on. True if it runs elsewhere and must leave.
-    pub fn put_on_list(&mut self, task: &mut Task, cpu: Option<u32>) -> bool {
-        self.handle().put_on_list(task, cpu.map_or(NONE, |cpu| cpu as i32))
-    }
-    pub fn listed(&self, task: &Task) -> Option<u32> {
-        task.listed.checked_sub(1)
     }
     /// Whether it plans where threads run: in which memory domain, or on which kind of core.
     pub fn plans(&self) -> bool {

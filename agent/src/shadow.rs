@@ -3,7 +3,7 @@
 //! wants each task; enforce.rs passes that on to the kernel.
 
 use crate::cpus::Cpus;
-use crate::policy::{rules, App, Asked, CpuPlace, Facts, Listed, Planned, Policy, Task, MAX_LISTED, NONE};
+use crate::policy::{App, Asked, CpuPlace, Facts, Planned, Policy, Task, NONE};
 use std::collections::BTreeMap;
 
 /// Where a task is.
@@ -23,10 +23,6 @@ struct Entry {
     /// When it arrived on its CPU.
     since_ns: u64,
     last_cpu: u32,
-    /// Its number in order of creation.
-    serial: u64,
-    length: u32,
-    restricted: bool,
     flags: u32,
     parallelism: u32,
 }
@@ -52,7 +48,6 @@ pub(crate) struct Shadow {
     kinds: BTreeMap<u32, (u16, u16)>,
     /// CPUs of each memory domain.
     domains: BTreeMap<u16, Cpus>,
-    created: u64,
 }
 
 /// Why a task leaves its CPU.
@@ -78,7 +73,6 @@ impl Shadow {
             runs: cpus.iter().map(|&(cpu, _)| (cpu, None)).collect(),
             kinds: (cpus.iter().map(|&(cpu, place)| (cpu, (place.tier, place.permille)))).collect(),
             domains,
-            created: 0,
         }
     }
 
@@ -104,32 +98,25 @@ impl Shadow {
             self.policy.declare_length(&mut task, &mut members.app, length);
         }
         let all: Cpus = self.runs.keys().copied().collect();
-        let restricted = all.and(allowed) != all;
-        if restricted {
+        if all.and(allowed) != all {
             self.policy.answers.allowed.insert(id, *allowed);
         }
-        self.created += 1;
         let entry = Entry {
             task,
             app,
             place: Place::Blocked,
             since_ns: 0,
             last_cpu: 0,
-            serial: self.created,
-            length,
-            restricted,
             flags: 0,
             parallelism: 0,
         };
         self.tasks.insert(id, entry);
-        self.list(app, length);
     }
 
     pub fn remove(&mut self, id: u32) {
         self.stop(id, Leaving::Ended);
         let Some(entry) = self.tasks.remove(&id) else { return };
         self.policy.answers.allowed.remove(&id);
-        self.list(entry.app, entry.length);
         if let Some(members) = self.apps.get_mut(&entry.app) {
             if members.declared_by == Some(id) {
                 self.policy.declare(&mut members.app, 0);
@@ -383,78 +370,6 @@ impl Shadow {
     pub fn waits_for(&self, id: u32) -> Option<u32> {
         let queue = self.policy.answers.queue_of(id)?;
         (queue < crate::cpus::MAX_CPUS as u32).then_some(queue)
-    }
-
-    /// To be called when a thread of declared length was created or has ended: assigns a queue to each of its application's threads, if there are more
-    /// of them than CPUs.
-    fn list(&mut self, app: u32, length: u32) {
-        if length == 0 || self.policy.rules() & rules::LONGEST == 0 {
-            return;
-        }
-        let reserved = self.policy.reserved();
-        let cpus: Vec<u32> = self.runs.keys().copied().filter(|&cpu| Some(cpu) != reserved).collect();
-        let mut ids: Vec<u32> = self
-            .tasks
-            .iter()
-            .filter(|(_, t)| t.app == app && t.length > 0 && !t.restricted)
-            .map(|(&id, _)| id)
-            .collect();
-        ids.sort_by_key(|id| self.tasks[id].serial);
-        let wanted = match ids.len() > cpus.len() {
-            true => self.listed(app, &ids[..ids.len().min(MAX_LISTED)], &cpus),
-            false => Vec::new(),
-        };
-        let wanted = wanted.into_iter().map(Some).chain(std::iter::repeat(None));
-        for (id, cpu) in ids.into_iter().zip(wanted) {
-            self.put_on_list(id, cpu);
-        }
-        self.follow();
-    }
-
-    /// The CPU of each thread according to the list.
-    fn listed(&mut self, app: u32, ids: &[u32], cpus: &[u32]) -> Vec<u32> {
-        let Some(members) = self.apps.get(&app) else {
-            return Vec::new();
-        };
-        let about = |id: &u32| {
-            let entry = &self.tasks[id];
-            let cpu = match entry.place {
-                Place::Runs(cpu) => Some(cpu),
-                _ => self.policy.listed(&entry.task),
-            };
-            Listed {
-                left: self.policy.left(&entry.task, &members.app),
-                core: cpus
-                    .iter()
-                    .position(|&other| Some(other) == cpu)
-                    .map_or(-1, |core| core as i32),
-                wanted_core: -1,
-            }
-        };
-        let mut threads: Vec<Listed> = ids.iter().map(about).collect();
-        let permille: Vec<u32> = cpus.iter().map(|cpu| u32::from(self.kinds[cpu].1)).collect();
-        self.policy.list(&members.app, &mut threads, &permille);
-        threads.iter().map(|thread| cpus[thread.wanted_core as usize]).collect()
-    }
-
-    fn put_on_list(&mut self, id: u32, cpu: Option<u32>) {
-        let Some(entry) = self.tasks.get_mut(&id) else { return };
-        let elsewhere = self.policy.put_on_list(&mut entry.task, cpu);
-        match entry.place {
-            Place::Runs(here) if elsewhere => self.leave(here, Leaving::Preempted),
-            // It waits in its old queue, so it is queued again where the list has it.
-            Place::Waits => {
-                self.policy.answers.remove(id);
-                self.policy.dequeue(&mut entry.task);
-                self.policy.enqueue(&mut entry.task, entry.last_cpu);
-            }
-            _ => {}
-        }
-    }
-
-    /// The CPU that the list assigns to the task.
-    pub fn listed_at(&self, id: u32) -> Option<u32> {
-        self.policy.listed(&self.tasks.get(&id)?.task)
     }
 
     /// Whether the policy plans, once a second, where tasks run.

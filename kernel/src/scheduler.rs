@@ -8,7 +8,6 @@ mod decisions;
 mod isolation;
 mod libbpf_log;
 mod limits;
-mod lists;
 mod locks;
 mod pages;
 mod places;
@@ -27,7 +26,6 @@ use crate::support::Missing;
 use decisions::DecisionLog;
 use isolation::Isolation;
 use limits::Limits;
-use lists::Lister;
 use lop_machine::costs;
 use lop_machine::live::{self, LiveMachine};
 use lop_policy::record::Kind;
@@ -197,7 +195,6 @@ fn follow_once(
     let watts = costs::find(&options.root, &machine);
     let config = config::of(&options, &machine, &watts, speeds.tells_any_speed());
     let planner = Planner::of(&config, &options);
-    let lister = Lister::of(&config);
     if planner.is_none() && options.intensity.is_some() {
         observer.note("--intensity is not needed: with one memory domain and one kind of core nothing is planned");
     }
@@ -207,7 +204,7 @@ fn follow_once(
     decisions.machine(&machine, &program.config())?;
     // Writing a log takes long: above the policy, it would keep a CPU from all tasks that may run nowhere else.
     let is_brief = options.decisions.is_none();
-    if is_brief && (speeds.writes() || planner.is_some() || lister.is_some()) {
+    if is_brief && (speeds.writes() || planner.is_some()) {
         above::stay_out_of_demand(observer);
     }
     if inbox.stop_wanted() {
@@ -252,7 +249,6 @@ fn follow_once(
         speeds,
         reservation,
         planner,
-        lister,
         isolation: Isolation::of(&options.root, &machine, Instant::now()),
         limits: Limits::of(&options, Instant::now()),
         goals,
@@ -298,7 +294,6 @@ struct Life<'a> {
     speeds: SpeedSetter,
     reservation: Reservation,
     planner: Option<Planner>,
-    lister: Option<Lister>,
     isolation: Isolation,
     limits: Limits,
     goals: &'a Follower,
@@ -321,16 +316,14 @@ impl Life<'_> {
         status.reserved_cpu = reserved.map(|reserved| reserved.cpu);
         status.reserved = self.reservation.describe(reserved);
         status.plan = self.planner.as_ref().map(Planner::describe).unwrap_or_default();
-        status.plan.extend(self.lister.as_ref().map(Lister::describe));
     }
 
-    /// After lost records, takes speeds from the sets. Requests for lists and reports of limits may be among the lost records too.
+    /// After lost records, takes speeds from the sets. Reports of limits may be among the lost records too.
     fn catch_up(&mut self, observer: &mut dyn Observer) {
         let (lost_records, _) = self.program.log_faults();
         if lost_records != self.lost_records {
             self.lost_records = lost_records;
             self.speeds.set(self.program.wishes(&self.machine), observer);
-            self.lister.iter_mut().for_each(|lister| lister.wake(Instant::now()));
             self.limits.look(Instant::now());
         }
     }
@@ -346,15 +339,8 @@ impl Life<'_> {
         while !inbox.stop_wanted() && !self.program.exited() {
             let plan_in = self.planner.as_ref().and_then(Planner::due_in);
             let now = Instant::now();
-            let lists_in = self.lister.as_ref().and_then(|lister| lister.due_in(now));
             let isolation_in = self.isolation.due_in(now);
-            let next = [
-                plan_in,
-                lists_in,
-                self.speeds.due_in(),
-                isolation_in,
-                self.limits.due_in(now),
-            ];
+            let next = [plan_in, self.speeds.due_in(), isolation_in, self.limits.due_in(now)];
             let next = next.into_iter().flatten().min();
             wait(&self.program, inbox, self.goals, next)
                 .map_err(|error| KernelError::new(format!("waiting for the scheduler: {error}")))?;
@@ -370,7 +356,6 @@ impl Life<'_> {
             if has(Kind::GivenUp) {
                 self.reservation.end(&mut self.speeds, observer);
             }
-            self.list(has(Kind::List) || has(Kind::GivenUp), observer)?;
             self.plan(has(Kind::Look), observer)?;
             decisions.records(&records)?;
             inbox.answer(|| {
@@ -428,32 +413,6 @@ impl Life<'_> {
         if planner.rests() {
             self.program.look_no_more();
         }
-        Ok(())
-    }
-
-    /// Makes lists when the program reports that threads with declared lengths began or ended, or when more CPUs are available for them.
-    fn list(&mut self, asked: bool, observer: &mut dyn Observer) -> Result<(), KernelError> {
-        let Some(lister) = &mut self.lister else {
-            return Ok(());
-        };
-        let began = Instant::now();
-        if asked {
-            lister.wake(began);
-        }
-        if !lister.is_due(began) {
-            return Ok(());
-        }
-        // Called first, so that changes during the look are reported again.
-        self.program.listen_for_lists();
-        lister.begin();
-        let Some(looks) = look(&self.program, &mut self.is_blind, observer) else {
-            lister.look_later(Instant::now());
-            return Ok(());
-        };
-        for order in lister.follow(&looks, self.program.sched(), self.program.apps()) {
-            self.program.order(order)?;
-        }
-        lister.end(began, Instant::now());
         Ok(())
     }
 }

@@ -13,7 +13,6 @@ enum lop_record_kind {
 	LOP_RECORD_SPEED,
 	LOP_RECORD_GIVEN_UP,  /* `cpu` is no longer reserved */
 	LOP_RECORD_LOOK,      /* a thread that is worth a plan runs */
-	LOP_RECORD_LIST,      /* the loader is to make the lists of threads with declared lengths again */
 	LOP_RECORD_ISOLATED,  /* the set of isolated CPUs may have changed */
 	LOP_RECORD_LIMIT,     /* a cgroup has got a finite limit of CPU time */
 	LOP_RECORD_EXIT,      /* the program has ended */
@@ -23,7 +22,7 @@ enum lop_record_kind {
 	LOP_RECORD_QUEUED,    /* lop_enqueue() put `task` in the queue `value` */
 	LOP_RECORD_PREEMPT,   /* preempts what runs on `cpu` */
 	LOP_RECORD_RESERVED,  /* `cpu` is on the reserved core, whose speed is raised by `value` steps */
-	LOP_RECORD_LEAVES,    /* after lop_set_domain() or lop_put_on_list(): `task` is elsewhere and has to leave */
+	LOP_RECORD_LEAVES,    /* after lop_set_domain(): `task` is elsewhere and has to leave */
 	/* Then calls of the policy, in the order in which they were made. `value` with an adjective is a flag. */
 	LOP_RECORD_START,     /* lop_start(), `value`: all online CPUs are idle; the kernel reports that later, CPU by CPU */
 	/*
@@ -61,7 +60,6 @@ enum lop_record_kind {
 	LOP_RECORD_DOMAIN_ON, /* lop_set_domain_on() of the memory domain `value` */
 	LOP_RECORD_DOMAIN_OFF,
 	LOP_RECORD_REST,      /* lop_end_plans() */
-	LOP_RECORD_LISTED,    /* lop_put_on_list() of `task` at `cpu`; LOP_NONE: on no list */
 	/* What the simulator and the agent do, too. */
 	LOP_RECORD_SPEEDUP,   /* lop_task.speedup_permille of `task` is now `value` */
 	LOP_RECORD_SHARES,    /* threads of the application of `task` share memory: lop_app.shares_memory */

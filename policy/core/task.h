@@ -66,7 +66,6 @@ struct lop_task {
 	bool ahead;                        /* it took more than its share, and takes no CPU from others: lop_is_ahead() */
 	bool goes_first;                   /* a rule put it in the queue of one CPU alone, before the task that runs there */
 	u32 given;                         /* 1 + the CPU whose queue it enters next; 0: it is placed normally */
-	u32 listed;                        /* 1 + the CPU whose queue it waits in by a plan of list.h; 0: none */
 	u64 woke_ns, slept_ns;             /* when it became active and inactive last; 0: never */
 	u64 clock_ns;                      /* the adapter says, before a wakeup: the time, if no task wakes it; lop_clock_of() of who wakes it */
 	struct lop_paced pace;

@@ -13,7 +13,6 @@ enum lop_class { LOP_YIELDS, LOP_ORDINARY, LOP_AWAITED, LOP_CLASSES };
 struct lop_rank {
 	u64 last_turn_ns;                  /* when it last had a fast core; 0: never */
 	u8 class;                          /* of enum lop_class; small, as ranks lie on the stack, which is short in BPF */
-	bool by_plan;                      /* it runs where a plan of list.h put it, or is about to wait there */
 	u16 user;                          /* lop_user_index() */
 	u32 app;                           /* number of its application, 0: none; lengths compare only within one */
 	u32 length;                        /* work left, in units of its application */

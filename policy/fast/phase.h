@@ -96,7 +96,6 @@ lop_subprog bool lop_rank_of(const struct lop_sched *s lop_nonnull, const struct
 	out->length = lop_rules_by(s, LOP_LONGEST) ? lop_length_left(t, app, lop_length_of(t, app)) : 0;
 	out->last_turn_ns = t->last_turn_ns;
 	out->speedup_permille = t->speedup_permille;
-	out->by_plan = false;
 	return true;
 }
 
@@ -131,7 +130,6 @@ lop_rule void lop_record_running(struct lop_sched *s, const struct lop_task *t, 
 	struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
 	lop_number(s, app);
 	lop_rank_of(s, t, app, &on->rank);
-	on->rank.by_plan = t->listed == lop_cpu_index(cpu) + 1;
 	lop_classify_as(s, t, app, cpu, on->rank.class);
 	on->woke_ns = t->woke_ns;
 	on->done_ns = t->done_ns;

@@ -13,13 +13,6 @@
  * Tested in: rank, phase, liars. Studied in: sequential-phases, critical-sections, longest-job, everything.
  */
 
-/* A plan of list.h says at which CPU the task waits, and that CPU runs such work. */
-lop_rule bool lop_waits_on_list(const struct lop_sched *s, const struct lop_task *t)
-{
-	return lop_has_lists(s) && t->listed && !t->restricted &&
-	       lop_set_of(s, lop_cpu_index(t->listed - 1)) == lop_usable_set(s, t);
-}
-
 /*
  * Before a wakeup: the others have caught up meanwhile if one of them started no further behind. The mark needs no other
  * end: it is asked anew whenever the task stops.
@@ -34,7 +27,6 @@ lop_rule s32 lop_claim_busy(struct lop_sched *s, struct lop_world *world, struct
 	if (!lop_has_rank(s) || t->restricted || t->ahead)
 		return LOP_NONE;
 	lop_rank_of(s, t, app, &rank);
-	rank.by_plan = lop_waits_on_list(s, t);
 	cpu = lop_weakest_faster(s, world, &rank, LOP_MAX_TIERS);
 	if (cpu < 0 || !lop_cpus_try_add(&s->fast.claimed, lop_cpu_index((u32)cpu)))
 		return LOP_NONE;

@@ -329,5 +329,5 @@ lop_subprog bool lop_give_way(struct lop_sched *s lop_nonnull, struct lop_world 
 	if (from < 0)
 		return false;
 	rank = &s->fast.on[lop_cpu_index((u32)from)].rank;
-	return lop_displaces_below(s, rank) > on->rank.class && lop_takes_core(s, rank, cpu) && lop_send(s, world, (u32)from, cpu, now_ns);
+	return lop_displaces_below(rank) > on->rank.class && lop_takes_core(s, rank, cpu) && lop_send(s, world, (u32)from, cpu, now_ns);
 }

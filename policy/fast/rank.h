@@ -15,11 +15,6 @@
 
 lop_rule bool lop_rules_by(const struct lop_sched *s, enum lop_rules rule) { return lop_has_rank(s) && (s->config.rules & rule); }
 
-/* An adapter that never makes plans of list.h defines this as false, so the verifier drops the code for them. */
-#ifndef lop_has_lists
-#define lop_has_lists(s) lop_rules_by(s, LOP_LONGEST)
-#endif
-
 /* The SF of one task exceeds that of another by more than 10 %, so that measurement noise moves no task. */
 lop_rule bool lop_gains_more(u32 a_permille, u32 b_permille) { return (u64)a_permille * 10 > (u64)b_permille * 11; }
 
@@ -120,23 +115,17 @@ lop_rule u32 lop_class_on(const struct lop_sched *s, u32 cpu)
  */
 lop_rule bool lop_is_halved(const struct lop_sched *s, u32 cpu) { return lop_cpus_has(&s->beside_busy, cpu); }
 
-/* The task is where a plan of list.h put it: it takes no core for its length, and loses none to a longer thread. */
-lop_rule bool lop_is_by_plan(const struct lop_sched *s, const struct lop_rank *rank) { return lop_has_lists(s) && rank->by_plan; }
-
 /* The lowest class that `rank` does not displace. */
-lop_rule u32 lop_displaces_below(const struct lop_sched *s, const struct lop_rank *rank)
-{
-	return rank->class + (rank->length && !lop_is_by_plan(s, rank));
-}
+lop_rule u32 lop_displaces_below(const struct lop_rank *rank) { return rank->class + (rank->length != 0); }
 
 /*
  * `rank` takes `cpu` at once from the task that runs there, by class or length. The running task keeps it if its user
- * has had less, or if it is of the same class and where a plan of list.h put it.
+ * has had less.
  */
 lop_rule bool lop_takes_core(const struct lop_sched *s, const struct lop_rank *rank, u32 cpu)
 {
 	const struct lop_rank *there = &s->fast.on[lop_cpu_index(cpu)].rank;
-	return lop_displaces(rank, there) && lop_owed_ns(s, there, rank) <= 0 && !(lop_is_by_plan(s, there) && rank->class == there->class);
+	return lop_displaces(rank, there) && lop_owed_ns(s, there, rank) <= 0;
 }
 
 /*
@@ -182,7 +171,7 @@ lop_subprog bool lop_busy_of(const struct lop_sched *s lop_nonnull, struct lop_c
  */
 lop_rule bool lop_may_displace(const struct lop_sched *s, const struct lop_rank *rank, struct lop_cpus *out)
 {
-	u32 below = lop_displaces_below(s, rank);
+	u32 below = lop_displaces_below(rank);
 	return below && lop_busy_of(s, out, LOP_YIELDS, below - 1);
 }
 

@@ -37,9 +37,8 @@ lop_rule bool lop_is_new_beside(const struct lop_sched *s, u32 next, u32 holder,
 
 /*
  * At the end of its turn a fast CPU goes to the first task in rank on a slower kind, unless the holder still ranks
- * before that task, or that task is new beside the holder. A task where a plan of list.h put it takes no turns within
- * its class. A task whose user is owed more than a turn waits for neither: a holder that yields begins a new turn, and
- * could do so for ever.
+ * before that task, or that task is new beside the holder. A task whose user is owed more than a turn
+ * waits for neither: a holder that yields begins a new turn, and could do so for ever.
  */
 lop_subprog bool lop_pass_on(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu, u64 now_ns)
 {
@@ -52,8 +51,6 @@ lop_subprog bool lop_pass_on(struct lop_sched *s lop_nonnull, struct lop_world *
 	comes = &s->fast.on[lop_cpu_index((u32)next)].rank;
 	if (lop_owed_ns(s, comes, &holder) <= (s64)s->config.turn_ns &&
 	    (now_ns < lop_turn_ends_ns(s, cpu) || lop_is_new_beside(s, lop_cpu_index((u32)next), cpu, now_ns)))
-		return false;
-	if (comes->class == holder.class && (lop_is_by_plan(s, comes) || lop_is_by_plan(s, &holder)))
 		return false;
 	holder.last_turn_ns = now_ns;
 	return lop_ranks_before(s, comes, &holder) && lop_send(s, world, (u32)next, cpu, now_ns);

@@ -465,34 +465,11 @@ lop_rule bool lop_take_away(struct lop_sched *s, struct lop_world *world, u32 cp
 }
 
 /*
- * With nothing else to do, takes a task that waits at another CPU by a plan of list.h. Not from a CPU that is claimed,
- * as that is about to run what a rule gave to it, and not from the reserved one, where system work waits, nor from a home.
- */
-lop_subprog bool lop_take_listed(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu)
-{
-	bool taken = false;
-	s32 from = LOP_NONE;
-	u32 n;
-	lop_for(n, 0, LOP_MAX_CPUS) {
-		from = lop_cpus_next(&s->queues.cpu_waiting, (u32)(from + 1));
-		if (from < 0)
-			break;
-		if (lop_is_claimed(s, (u32)from) || lop_is_reserved(s, (u32)from) || lop_is_green(s, (u32)from))
-			continue;
-		taken = lop_queue_take(s, world, lop_cpu_queue((u32)from), cpu);
-		if (taken)
-			break;
-	}
-	return taken;
-}
-
-/*
  * Work for a CPU that asks, in this order:
  *     1. what a rule gave to this CPU (pull.h), then stranded work
  *     2. one other domain's queue, another each time, if it is more than a slice further behind
  *     3. of the CPU's own queue and that of its domain and set, the one further behind, then the other
  *     4. any domain's queue
- *     5. what waits at another CPU by a plan of list.h
  * Low CPUs only run what may run nowhere else, isolated ones what is bound there. False: nothing to do.
  * `until_ns`: virtual time of the task that could go on here, else LOP_NO_TIME. A task that is ahead of it takes its
  * place only once in a cycle, and so does one of another domain that is less than a slice behind. The task that was
@@ -526,8 +503,7 @@ lop_subprog bool lop_pick_next(struct lop_sched *s lop_nonnull, struct lop_world
 	if (lop_queue_take_until(s, world, home, cpu, *asks == 0 ? LOP_NO_TIME : until_ns) ||
 	    lop_queue_take_until(s, world, home == own ? shared : own, cpu, until_ns))
 		return true;
-	return lop_take_away(s, world, cpu, set, away_until_ns) ||
-	       (lop_has_lists(s) && until_ns == LOP_NO_TIME && !lop_is_green(s, cpu) && lop_take_listed(s, world, cpu));
+	return lop_take_away(s, world, cpu, set, away_until_ns);
 }
 
 /*

@@ -7,7 +7,7 @@
  *     now - queued_at >= 10 s; where an adapter knows ages by halves, 5 to 10 s; lop_take_overdue()
  * Worked example: SCHED_IDLE beside a task of nice -20 on one CPU has 3 parts of 88,821, a slice of 6 ms in 178 s; it
  * gets one in 10 s.
- * Tested in: overdue, list. Studied in: none.
+ * Tested in: overdue. Studied in: none.
  */
 #ifndef LOP_WAIT_MAX_NS
 #define LOP_WAIT_MAX_NS 10000000000ULL
@@ -39,18 +39,6 @@ lop_rule enum lop_found lop_take_overdue(struct lop_sched *s, struct lop_world *
 }
 
 /*
- * By a plan of list.h tasks wait at one CPU, which a task that goes before them may never leave. Looks at one such CPU,
- * another one each time.
- */
-lop_rule enum lop_found lop_find_overdue_on_list(struct lop_sched *s, struct lop_world *world, u32 cpu)
-{
-	u32 *next = &s->overdue.next_cpu[lop_cpu_index(cpu)];
-	s32 from = lop_cpus_next(&s->queues.cpu_waiting, *next % LOP_MAX_CPUS);
-	*next = (u32)(from + 1);
-	return from < 0 || lop_is_reserved(s, (u32)from) ? LOP_FOUND_NOBODY : lop_take_overdue(s, world, lop_cpu_queue((u32)from), cpu);
-}
-
-/*
  * Looks in this CPU's queues, and in one other domain, another one each time; from a high CPU also where work waits that
  * nobody waits for, as much of it may have few cores. A low CPU runs only what may run nowhere else.
  */
@@ -65,9 +53,7 @@ lop_rule enum lop_found lop_find_overdue(struct lop_sched *s, struct lop_world *
 	if (found != LOP_FOUND_NOBODY)
 		return found;
 	away = lop_next_domain_queue(s, &s->overdue.next_queue[lop_cpu_index(cpu)], set == LOP_HIGH && lop_has_pace(s) ? LOP_LOW : set);
-	if (away >= 0)
-		found = lop_take_overdue(s, world, (u32)away, cpu);
-	return found == LOP_FOUND_NOBODY && lop_has_lists(s) ? lop_find_overdue_on_list(s, world, cpu) : found;
+	return away >= 0 ? lop_take_overdue(s, world, (u32)away, cpu) : LOP_FOUND_NOBODY;
 }
 
 /*

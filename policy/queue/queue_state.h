@@ -39,7 +39,6 @@ struct lop_queues {
 struct lop_overdue {
 	struct lop_cpu_times look_ns;      /* when the CPU looks for overdue tasks next */
 	u32 next_queue[LOP_MAX_CPUS];      /* rotates over the queues of all domains, for that look */
-	u32 next_cpu[LOP_MAX_CPUS];        /* the same over the queues of single CPUs */
 	struct lop_cpus looked_through[2]; /* bitmaps of CPU queues and of other queues that a CPU looks through */
 	struct lop_cpus picked_overdue;    /* CPUs that last picked an overdue task */
 };

@@ -2,7 +2,7 @@
 //! The policy's state from outside: the machine that fills it before the start, and questions that it answers.
 
 use super::ffi;
-use super::{App, CpuBits, Rank, Reserve, Sched, Set, Task, MAX_CPUS};
+use super::{CpuBits, Rank, Reserve, Sched, Set, Task, MAX_CPUS};
 
 impl CpuBits {
     pub fn of(cpus: impl IntoIterator<Item = usize>) -> Self {
@@ -195,21 +195,5 @@ impl Sched {
     #[must_use]
     pub fn domain_of(&self, task: &Task) -> Option<i32> {
         unsafe { ffi::lop_wants_domain(self, &**task) }.then_some(task.wanted_domain)
-    }
-    /// Work that a thread has left: ns on the fastest kind of core, or units of length while the work per unit is
-    /// unknown.
-    #[must_use]
-    pub fn listed_left(&self, task: &Task, app: &App, now_ns: u64) -> u64 {
-        unsafe { ffi::lop_listed_left(self, &**task, app, now_ns) }
-    }
-    /// What a plan for the threads of this application must gain, in the same unit.
-    #[must_use]
-    pub fn least_gain(&self, app: &App) -> u64 {
-        unsafe { ffi::lop_least_gain(self, app) }
-    }
-    /// Work that a CPU does in that time, in ns on the fastest kind of core.
-    #[must_use]
-    pub fn work_ns(&self, cpu: u32, ran_ns: u64) -> u64 {
-        unsafe { ffi::lop_work_ns(self, cpu, ran_ns) }
     }
 }

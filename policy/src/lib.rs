@@ -30,7 +30,7 @@ pub use ffi::{
 };
 pub use names::PolicyName;
 pub use plan::{
-    gains_more, has_basis, is_planned, keep_active, root, speedup_of_mpmi, Domain, Intensity, Listed, Planned, Planner,
+    gains_more, has_basis, is_planned, keep_active, root, speedup_of_mpmi, Domain, Intensity, Planned, Planner,
     Specialist, Thread,
 };
 pub use task::{born, clamp_speedup, declare_length, displaces, median_length, weight_of_nice, weight_of_share, Task};
@@ -52,9 +52,8 @@ pub const MAX_RUNGS: usize = ffi::LOP_MAX_RUNGS as usize;
 pub const LIGHT_CPUS: usize = ffi::LOP_LIGHT_CPUS as usize;
 /// On the scale of the kernel's uclamp.
 pub const FULL_SPEED: u32 = ffi::LOP_FULL_SPEED;
-/// More threads than this are not planned, or not listed.
+/// More threads than this are not planned.
 pub const MAX_PLANNED: usize = ffi::LOP_MAX_PLANNED as usize;
-pub const MAX_LISTED: usize = ffi::LOP_MAX_LISTED as usize;
 /// How often plans are made, while there is anything to plan.
 pub const PLAN_PERIOD_NS: u64 = ffi::LOP_PLAN_PERIOD_NS as u64;
 /// Limit for groups that are parents of others ([`PolicyHandle::group`]).
@@ -123,12 +122,6 @@ impl Config {
     #[must_use]
     pub fn gathers(&self) -> bool {
         self.domains == Domains::Gather
-    }
-    /// Whether the adapter has to place threads of declared length, if they outnumber the CPUs: where length alone
-    /// ranks them.
-    #[must_use]
-    pub fn lists(&self) -> bool {
-        self.rules == rules::LONGEST
     }
     /// Whether it only decides how many CPUs are high, not which thread runs where.
     #[must_use]
@@ -602,15 +595,6 @@ impl PolicyHandle {
             recorder.push(Kind::Rest, 0, 0, 0);
         }
         unsafe { ffi::lop_end_plans(self.0) }
-    }
-    /// The task waits at `cpu` from now on; `NONE`: where other tasks wait. True: it runs elsewhere, and has to be
-    /// queued again.
-    pub fn put_on_list(self, task: &mut Task, cpu: i32) -> bool {
-        let leaves = unsafe { ffi::lop_put_on_list(self.0, &mut **task, cpu) };
-        if let Some(recorder) = self.recorder() {
-            recorder.sent(Kind::Listed, task, cpu, 0, leaves);
-        }
-        leaves
     }
     /// Whether the policy considers this queue to have tasks.
     #[must_use]

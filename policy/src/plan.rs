@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! Plans: which thread runs in which memory domain (`spread.h`, `gather.h`), on which kind of core (`specialise.h`),
-//! or at which CPU it waits (`list.h`). Plans are pure: slices come in, and the answers are written to them.
+//! Plans: which thread runs in which memory domain (`spread.h`, `gather.h`), or on which kind of core (`specialise.h`). Plans are pure: slices come in, and the answers are written to them.
 
 use super::ffi;
-use super::{Config, MemoryClass, Power, Sched, Task, MAX_CPUS, MAX_LISTED, MAX_MEMORY_DOMAINS, MAX_PLANNED, NONE};
+use super::{Config, MemoryClass, Power, Sched, Task, MAX_MEMORY_DOMAINS, MAX_PLANNED, NONE};
 
 pub use ffi::{
-    lop_domain as Domain, lop_intensity as Intensity, lop_listed as Listed, lop_planned as Planned,
-    lop_specialist as Specialist, lop_thread as Thread,
+    lop_domain as Domain, lop_intensity as Intensity, lop_planned as Planned, lop_specialist as Specialist,
+    lop_thread as Thread,
 };
 
 impl Intensity {
@@ -118,7 +117,6 @@ impl Domain {
 pub struct Planner {
     plan: Box<ffi::lop_plan>,
     cast: Box<ffi::lop_cast>,
-    list: Box<ffi::lop_list>,
 }
 
 impl Planner {
@@ -161,21 +159,6 @@ impl Planner {
         let moves = unsafe { ffi::lop_specialise(&mut *self.cast) };
         threads[..planned].copy_from_slice(&self.cast.thread[..planned]);
         moves
-    }
-    /// Fills in `wanted_core` of each thread, at most [`MAX_LISTED`], in the order of their creation. `permille`: speed of
-    /// each core, at least one, relative to the fastest kind, x 1000. `least_gain`: how much earlier the last core
-    /// must finish for threads to change cores.
-    pub fn list(&mut self, threads: &mut [Listed], permille: &[u32], least_gain: u64) {
-        let (list, listed) = (&mut self.list, threads.len().min(MAX_LISTED));
-        list.nr_threads = listed as u32;
-        list.nr_cores = permille.len().min(MAX_CPUS) as u32;
-        list.least_gain = least_gain;
-        list.thread[..listed].copy_from_slice(&threads[..listed]);
-        for (core, &permille) in list.core.iter_mut().zip(permille) {
-            core.permille = permille;
-        }
-        unsafe { ffi::lop_list_threads(&mut **list) };
-        threads[..listed].copy_from_slice(&list.thread[..listed]);
     }
     /// Where each thread is to run (at most [`MAX_PLANNED`]), by the plans in the state's configuration (plan.h);
     /// returns how many move. The facts are about the last `period_ns`.

@@ -555,7 +555,6 @@ verifier_takes_it() {
     expect "the verifier takes the program for $((words * 64)) CPUs" counts_as $words no --policy highlow-spare
     expect "the verifier takes all rules for $((words * 64)) CPUs" counts_as $words all --policy auto --reserve asked
   done
-  expect 'the verifier takes lists and rules whose decisions are logged, for 512 CPUs' loads_with_log --policy longest-first --cpu-words 8
   expect 'the verifier takes all rules whose decisions are logged' loads_with_log --policy auto --reserve asked
   expect 'the verifier takes all rules whose decisions are logged, for 512 CPUs' counts_as 8 logged --policy auto --reserve asked --log-decisions /tmp/decisions.log
   set_governor userspace

@@ -125,25 +125,13 @@ fn a_spinner_that_says_so_gives_the_fast_cpu_to_who_works() {
 }
 
 #[test]
-fn the_longest_gets_the_fast_cpu_and_lists_hold_for_more_threads_than_cpus() {
+fn the_longest_gets_the_fast_cpu() {
     let mut shadow = machine(Named::LongestFirst, [1000, 500, 500, 500]);
     for (id, length) in [(0, 3), (1, 9), (2, 4)] {
         add(&mut shadow, id..id + 1, length);
         shadow.wake(id, 1);
     }
     assert_eq!(shadow.place(1), Some(Place::Runs(0)));
-    // 9, 8, 7, 4, 3 on speeds 1, 1/2, 1/2, 1/2: done at 9, 16, 14 and 8. Then 3 is done earliest on the fast one, at 12; on the last one at 14.
-    for (id, length) in [(3, 8), (4, 7)] {
-        add(&mut shadow, id..id + 1, length);
-        shadow.wake(id, 1);
-    }
-    assert_eq!(shadow.listed_at(1), Some(0));
-    assert_eq!(shadow.listed_at(0), Some(0));
-    for id in 2..5 {
-        assert!(shadow.listed_at(id).is_some_and(|cpu| cpu > 0), "{id}");
-    }
-    shadow.remove(4);
-    assert_eq!(shadow.listed_at(1), None, "as many as CPUs need no list");
 }
 
 #[test]
@@ -345,7 +333,6 @@ fn what_the_agent_calls_is_replayed_to_the_same_decisions() {
         Kind::DomainOn,
         Kind::DomainOff,
         Kind::Rest,
-        Kind::Listed,
         Kind::Ended,
         Kind::Dequeue,
     ];

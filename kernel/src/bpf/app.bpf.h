@@ -9,7 +9,6 @@
 struct lop_app_state {
 	struct lop_app app;
 	u32 threads;        /* 0: the place is free */
-	u32 declared;       /* threads among them that declared a length */
 	u32 keeper;         /* pid of the thread whose hint adds created processes to this application; 0: none */
 	u32 declarer;       /* pid of the thread that declared the parallelism; 0: none */
 	bool by_root;       /* root did for it */
@@ -71,7 +70,6 @@ static __noinline s32 take_app(void)
 	app_at(place)->app = none;
 	app_at(place)->keeper = 0;
 	app_at(place)->declarer = 0;
-	app_at(place)->declared = 0;
 	lop_atomic_add(&app_at(place)->threads, 1);
 	return (s32)place;
 }

@@ -3,15 +3,12 @@
 /* Passes hints (hints.bpf.h) to the policy. */
 
 /* Lengths are compared within one application only. */
-static __always_inline void declare_length(struct task_struct *p, struct lop_task_state *t, struct lop_app *app, u32 length, u64 now_ns,
-					   bool is_new)
+static __always_inline void declare_length(struct task_struct *p, struct lop_task_state *t, struct lop_app *app, u32 length, u64 now_ns)
 {
-	s32 change = (length != 0) - (t->task.hint.length != 0);
 	if (!app || length == t->task.hint.length)
 		return;
 	tell(LOP_RECORD_LENGTH, now_ns, (u64)p, 0, length);
 	lop_declare_length(&t->task, app, length);
-	count_declared(t, change, is_new);
 }
 
 /* Applies the length that the forking thread declared for its next child. It counts for one child only. */
@@ -26,7 +23,7 @@ static __always_inline void inherit(struct task_struct *p, struct lop_task_state
 	if (!length)
 		return;
 	locked = log_begin_open(&flags);
-	declare_length(p, t, app_of(t), length, bpf_ktime_get_ns(), true);
+	declare_length(p, t, app_of(t), length, bpf_ktime_get_ns());
 	hint->next_length = 0;
 	log_end_open(locked, &flags);
 }
@@ -62,7 +59,7 @@ static __always_inline void take_over(struct lop_world *c, struct task_struct *p
 	u32 flags = flags_of(t, hint), changed = flags ^ t->task.hint.flags;
 	u32 parallelism = hint ? READ_ONCE(hint->parallelism) : 0, length = hint ? READ_ONCE(hint->length) : 0;
 	if (length != t->hinted_length)
-		declare_length(p, t, app, length, c->now_ns, false);
+		declare_length(p, t, app, length, c->now_ns);
 	t->hinted_length = length;
 	set_hints(c, p, t, flags);
 	if (changed & LOP_SPINNING) {

@@ -65,7 +65,6 @@ void BPF_STRUCT_OPS(lopsided_cpu_offline, s32 cpu)
 	}
 	look_around_open(c);
 	tell_given_up(c);
-	list_anew();
 }
 
 /*
@@ -87,5 +86,4 @@ void BPF_STRUCT_OPS(lopsided_cpu_online, s32 cpu)
 	log_end_open(locked, &flags);
 	lop_cpus_add(&unsure, lop_cpu_index((u32)cpu));
 	look_around_open(c);
-	list_anew();
 }

@@ -51,15 +51,7 @@ struct lop_hint_args {
 struct lop_look {
 	u64 ran_ns;
 	u64 waited_ns;    /* for a CPU */
-	/* When the thread was created. From here to `listed`: for lists only, filled in where the loader makes any. */
-	u64 began_ns;
-	u64 done_ns;      /* work done so far, ns on the fastest kind of core */
-	u32 app;          /* 1 + the place of its application; 0: none */
-	/* Declared length. 0: none, or no list may take the thread: its affinity is restricted or it is exiting. */
-	u32 length;
-	u32 listed;       /* 1 + the CPU where a list makes it wait; 0: none does */
-	/* For all plans: facts of struct lop_planned. */
-	s32 home;
+	s32 home;         /* from here on: facts of struct lop_planned */
 	u32 thread;
 	s32 cpu;          /* where it runs or ran last */
 	u32 memory;       /* as in its hint */
@@ -76,7 +68,6 @@ enum lop_order_kind {
 	LOP_ORDER_ON,     /* memory domain `place` is on */
 	LOP_ORDER_OFF,
 	LOP_ORDER_REST,   /* no plan holds any longer */
-	LOP_ORDER_LIST,   /* `thread` waits at CPU `place`; LOP_NONE: on no list */
 };
 struct lop_order {
 	u32 kind;

@@ -38,9 +38,6 @@ const volatile bool plans_domains, plans_kinds;
 #define plans (plans_domains || plans_kinds)
 #define lop_has_domains(s) (plans_domains)
 #define lop_has_specialists(s) (plans_kinds)
-/* Whether the loader decides where threads with declared lengths wait. */
-const volatile bool plans_lists;
-#define lop_has_lists(s) (plans_lists)
 /* Whether the high set has room beyond demand where tasks change cores too often. */
 const volatile bool makes_room;
 #define lop_uses_room(s) (makes_room)
@@ -73,7 +70,6 @@ u64 started_at_ns;
 #include "places.bpf.h"
 #include "group.bpf.h"
 #include "app.bpf.h"
-#include "list.bpf.h"
 #include "lock.bpf.h"
 #include "hint.bpf.h"
 #include "idle.bpf.h"
@@ -486,7 +482,6 @@ void BPF_STRUCT_OPS(lopsided_set_cpumask, struct task_struct *p, const struct cp
 	lop_set_allowed(&lopsided, &t->task, &allowed);
 	tell_cpus(LOP_RECORD_ALLOWED, bpf_ktime_get_ns(), (u64)p, 0, &t->task.allowed);
 	log_end(locked);
-	list_with(t);
 }
 
 /* From now on the loader's look at the threads finds a new task. */
@@ -497,7 +492,6 @@ void BPF_STRUCT_OPS(lopsided_enable, struct task_struct *p)
 		return;
 	t->task.vtime_ns = 0;
 	lop_set_weight(&lopsided, &t->task, group_of(t), weight_of_task(p), bpf_ktime_get_ns());
-	list_with(t);
 }
 
 static __always_inline void forget(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
@@ -556,8 +550,6 @@ static __always_inline void ended(struct lop_world *c, struct task_struct *p, st
 	lop_ended(&lopsided, &t->task, app_of(t));
 	withdraw_hint(c, p, t);
 	log_end(locked);
-	if (t->task.hint.length)
-		count_declared(t, -1, false);
 }
 
 /* From now on no order of the loader is logged for this task. */

@@ -3,7 +3,7 @@
 /*
  * Plans of the loader: in which memory domain a thread runs, to which CPU it changes. While there is something to plan
  * by, the loader reads the threads once a second (lop_look) and sends its decisions (lop_order). A thread that has to
- * leave its CPU does so at its next tick. Lists are made the same way, when the loader is told to (list.bpf.h).
+ * leave its CPU does so at its next tick.
  */
 
 /*
@@ -36,11 +36,11 @@ static __always_inline bool is_worth_a_look(struct task_struct *p, struct lop_ta
 /* At each tick of a running thread. */
 static __always_inline void follow_plan(struct task_struct *p, struct lop_task_state *t)
 {
-	if (!plans && !plans_lists)
+	if (!plans)
 		return;
 	if (t->leaves)
 		scx_bpf_task_set_slice(p, 0);
-	if (plans && !looking && is_worth_a_look(p, t) && !lop_atomic_cas(&looking, 0, 1))
+	if (!looking && is_worth_a_look(p, t) && !lop_atomic_cas(&looking, 0, 1))
 		tell_loader(LOP_RECORD_LOOK, bpf_ktime_get_ns(), 0, 0, 0);
 }
 
@@ -49,18 +49,6 @@ static __always_inline void follow_plan(struct task_struct *p, struct lop_task_s
  * planning.
  */
 static __always_inline bool looks_itself(const struct task_struct *p) { return p->tgid == (s32)(bpf_get_current_pid_tgid() >> 32); }
-
-/* Fills in the part for lists. False: no list is about this thread. */
-static __always_inline bool look_for_lists(const struct task_struct *p, const struct lop_task_state *t, struct lop_look *look)
-{
-	bool fits = t->app && !t->task.restricted && !(p->flags & PF_EXITING);
-	look->began_ns = p->start_time;
-	look->done_ns = lop_done_by_now(&lopsided, &t->task, bpf_ktime_get_ns());
-	look->app = t->app;
-	look->length = fits ? t->task.hint.length : 0;
-	look->listed = t->task.listed;
-	return look->length || look->listed;
-}
 
 /* Writes what the loader has to know about a thread. */
 SEC("iter/task")
@@ -73,7 +61,7 @@ int lop_look(struct bpf_iter__task *about)
 	if (!p || !is_planned(p) || looks_itself(p))
 		return 0;
 	t = state_of(p);
-	if (!t || (plans_lists && !look_for_lists(p, t, &look) && !plans))
+	if (!t)
 		return 0;
 	hint = hint_of(p, t);
 	look.thread = p->pid;
@@ -113,22 +101,6 @@ static __always_inline void send_to_cpu(struct task_struct *p, struct lop_task_s
 		tell(LOP_RECORD_GO_TO, bpf_ktime_get_ns(), (u64)p, (s32)cpu, 0);
 		lop_go_to(&lopsided, &t->task, cpu);
 		t->leaves = true;
-	}
-	log_end_open(locked, &flags);
-}
-
-/* The thread waits at `cpu` by a list; LOP_NONE: on no list. */
-static __always_inline void put_on_list(struct task_struct *p, struct lop_task_state *t, s32 cpu)
-{
-	u64 now_ns = bpf_ktime_get_ns();
-	unsigned long flags = 0;
-	bool locked = log_begin_open(&flags);
-	if (!t->gone) {
-		tell(LOP_RECORD_LISTED, now_ns, (u64)p, cpu, 0);
-		if (lop_put_on_list(&lopsided, &t->task, cpu)) {
-			tell(LOP_RECORD_LEAVES, now_ns, (u64)p, 0, 0);
-			t->leaves = true;
-		}
 	}
 	log_end_open(locked, &flags);
 }
@@ -179,8 +151,6 @@ int lop_order(struct lop_order *order)
 		send_to_domain(p, t, place);
 	else if (t && kind == LOP_ORDER_SPEEDUP)
 		t->speedup_permille = (u32)place; /* counts from its next start */
-	else if (t && kind == LOP_ORDER_LIST && plans_lists)
-		put_on_list(p, t, place < 0 ? LOP_NONE : (s32)lop_cpu_index((u32)place));
 	else if (t)
 		send_to_cpu(p, t, (u32)place);
 	bpf_task_release(p);

@@ -296,7 +296,6 @@ mod tests {
                 "{policy:?} with {nr_domains} memory domains, {nr_tiers} kinds and {threads} threads of a core"
             );
             assert_eq!(found.only_known, policy == Named::Auto, "{policy:?}");
-            assert_eq!(found.lists(), policy == Named::LongestFirst, "{policy:?}");
             let sizing = match policy {
                 Named::SimpleSets => Sizing::Fixed,
                 Named::ReservedCore => Sizing::All,

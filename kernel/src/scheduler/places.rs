@@ -4,7 +4,6 @@
 use super::program::skeleton::{types, BpfSkel, OpenBpfSkel};
 use anyhow::Result;
 use libbpf_rs::OpenMapMut;
-use lop_policy::App;
 use std::mem::size_of;
 use std::path::Path;
 
@@ -55,23 +54,6 @@ pub fn count(skel: &BpfSkel<'_>) -> u32 {
         .expect("the program has constants")
         .last_group
         + 1
-}
-
-/// The state of applications, by place; the program may change it at any moment.
-pub fn apps<'a>(skel: &'a BpfSkel<'_>) -> &'a [types::lop_app_state] {
-    let maps = &skel.maps;
-    let last = maps.rodata_data.as_ref().expect("the program has constants").last_app;
-    let first = &maps.data_apps_data.as_ref().expect("the program has applications").apps;
-    // As long as `make` set it.
-    unsafe { std::slice::from_raw_parts(first.as_ptr(), last as usize + 1) }
-}
-
-const _: () = assert!(size_of::<types::lop_app>() == size_of::<App>());
-
-/// The policy's state of an application.
-pub fn app_of(about: &types::lop_app_state) -> &App {
-    // The same headers as in the native build, compiled to the same sizes and alignments.
-    unsafe { &*std::ptr::from_ref(&about.app).cast() }
 }
 
 #[cfg(test)]

@@ -40,11 +40,6 @@ pub enum Order {
     },
     /// There is no plan any more.
     Rest,
-    /// The thread should wait at this CPU, by a list (`lists.rs`); `NONE`: in the common queue.
-    List {
-        thread: u32,
-        cpu: i32,
-    },
 }
 
 /// What is remembered of a thread from one look to the next.

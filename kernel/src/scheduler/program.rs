@@ -240,18 +240,7 @@ impl Program {
         state::sched(&self.skel)
     }
 
-    /// The state of applications, by place; the program may change it at any moment.
-    pub fn apps(&self) -> &[skeleton::types::lop_app_state] {
-        places::apps(&self.skel)
-    }
-
-    /// Makes the program report again when threads must be listed again.
-    pub fn listen_for_lists(&mut self) {
-        let bss = self.skel.maps.bss_data.as_mut().expect("the program has variables");
-        bss.listing = 0;
-    }
-
-    /// Every thread, for a policy that makes plans; for one that only makes lists, those with a declared length and those that wait by a list.
+    /// Every thread that plans may move.
     ///
     /// # Errors
     /// The kernel does not run the program that looks.
@@ -341,8 +330,8 @@ fn open_and_load(
             .expect("the program has variables")
             .pages_given = 1;
     }
-    skel.progs.lop_look.set_autoload(config.plans() || config.lists());
-    skel.progs.lop_order.set_autoload(config.plans() || config.lists());
+    skel.progs.lop_look.set_autoload(config.plans());
+    skel.progs.lop_order.set_autoload(config.plans());
     places::make(&mut skel, &options.root, options.places, config.rules != 0)?;
     let rodata = skel.maps.rodata_data.as_mut().expect("the program has constants");
     let last_cpu = machine.cpus.iter().map(|c| c.number).max().unwrap_or(0);
@@ -352,7 +341,6 @@ fn open_and_load(
     rodata.ranks = config.rules != 0;
     rodata.plans_domains = config.domains != Domains::AsCome;
     rodata.plans_kinds = config.specialise;
-    rodata.plans_lists = config.lists();
     rodata.measures = measures;
     rodata.reserves = config.reserve != Reserve::Never;
     rodata.paces = config.green == GreenWork::Paced;

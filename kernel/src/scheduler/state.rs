@@ -181,7 +181,6 @@ pub fn order(order: Order) -> lop_order {
         Order::On { domain } => (interface::lop_order_kind_LOP_ORDER_ON, 0, domain as i32),
         Order::Off { domain } => (interface::lop_order_kind_LOP_ORDER_OFF, 0, domain as i32),
         Order::Rest => (interface::lop_order_kind_LOP_ORDER_REST, 0, NONE),
-        Order::List { thread, cpu } => (interface::lop_order_kind_LOP_ORDER_LIST, thread, cpu),
     };
     lop_order { kind, thread, place }
 }

@@ -117,16 +117,15 @@ static void toggle_migration(struct model_task *t)
 /* What a busy task does in a crowd: mostly nothing, so that more tasks than CPUs are runnable all the time. */
 static void act_in_crowd(unsigned cpu, struct model_task *t)
 {
-	switch (draw(24)) {
+	switch (draw(23)) {
 	case 0: fall_asleep(cpu, t); break;
 	case 1: wake_task(&tasks[draw(nr_tasks)]); break;
 	case 2: t->task.scx.slice = 0, cpus[cpu].resched = true; break;
-	case 3: t->task.flags |= PF_EXITING; break;
-	case 4:
+	case 3:
 		if (changes_masks)
 			change_mask(&tasks[draw(nr_ours)]);
 		break;
-	case 5 ... 8: toggle_migration(t); break;
+	case 4 ... 7: toggle_migration(t); break;
 	}
 }
 

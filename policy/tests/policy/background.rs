@@ -3,9 +3,7 @@
 
 use crate::bench::{config, flat, point, Bench, HOLD, MS, S};
 use crate::pace::{clock_wakes, cycle, points, rate_permille, two_kinds};
-use lop_policy::{
-    declare_length, hint_flags, rules, weight_of_nice, weight_of_share, Config, CpuPlace, Set, Sizing, Task, FULL_SPEED,
-};
+use lop_policy::{hint_flags, rules, weight_of_nice, weight_of_share, Config, CpuPlace, Set, Task, FULL_SPEED};
 
 /// CPUs 0 and 1 are fast, 2 and 3 slow. Cheapest first: slow at its low speed, slow at its high one, fast at half speed.
 fn bench(spare: u32) -> Bench {
@@ -291,33 +289,6 @@ fn its_virtual_time_moves_no_clock() {
     }
     assert!(bench.tasks[id].vtime_ns > 340 * S);
     assert_eq!(bench.policy.queues.clock_ns, before_ns);
-}
-
-/// Two fast CPUs run threads by a plan, and a third thread waits at one of them. The slow CPU is green: when its background task sleeps
-/// it takes no listed thread, which would run at the cheapest speed.
-#[test]
-fn a_green_core_takes_no_listed_thread() {
-    let two = Config {
-        rules: rules::LONGEST,
-        sizing: Sizing::Fixed,
-        fixed_size: 2,
-        ..config()
-    };
-    let mut bench = Bench::new(3, two.with_ladder(&points()), two_kinds);
-    let app = bench.app(0);
-    let ids = [0, 1, 0].map(|cpu| {
-        let id = bench.task_of(app);
-        declare_length(&mut bench.tasks[id], &mut bench.apps[app], 10);
-        bench.policy.put_on_list(&mut bench.tasks[id], cpu);
-        bench.wake(id);
-        id
-    });
-    let background = nobody_waits(&mut bench);
-    bench.wake(background);
-    assert_eq!((bench.cpu_of(background), bench.green()), (Some(2), vec![2]));
-    assert_eq!(bench.world.queues_of(ids[2]), [0]);
-    bench.block(background);
-    assert_eq!(bench.cpu_of(ids[2]), None);
 }
 
 /// Three or four ordinary tasks have all cores that are not isolated, and ten of this kind wait for a high one. Then the others sleep, and the cores step down

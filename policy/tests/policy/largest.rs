@@ -2,7 +2,7 @@
 //! The largest machine that the policy knows: each rule holds for its last node, memory domain, kind of core and sibling.
 
 use crate::bench::{config, flat, Bench};
-use lop_policy::{Config, CpuPlace, Listed, Planner, Reserve, Sizing, NONE};
+use lop_policy::{Config, CpuPlace, Reserve, Sizing};
 
 /// 64 nodes of two CPUs. The first 64 tasks have a node each.
 #[test]
@@ -72,17 +72,4 @@ fn eight_siblings_are_one_core() {
         let bench = Bench::new(8 * cores, by_size, place);
         assert_eq!(bench.reserved().is_some(), reserves, "{cores} cores");
     }
-}
-
-/// Each of 512 threads has a core by the plan, half of them each of two.
-#[test]
-fn a_plan_lists_512_threads() {
-    let mut threads = [Listed {
-        left: 1,
-        core: NONE,
-        wanted_core: NONE,
-    }; 512];
-    Planner::default().list(&mut threads, &[1000, 1000], 0);
-    let of_core = |core: i32| threads.iter().filter(|thread| thread.wanted_core == core).count();
-    assert_eq!([0, 1].map(of_core), [256, 256]);
 }

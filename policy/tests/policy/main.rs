@@ -25,7 +25,6 @@ mod isolated;
 mod largest;
 mod liars;
 mod light;
-mod list;
 mod longest;
 mod members;
 mod overdue;

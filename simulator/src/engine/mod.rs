@@ -9,7 +9,6 @@ mod fair;
 mod fair_class;
 mod governor;
 mod ideal;
-mod list;
 mod pelt;
 mod plan;
 mod policy;

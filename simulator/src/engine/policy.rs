@@ -4,7 +4,6 @@
 
 use super::configure::{config, describe_cpus, green_indices, high_requests, live_machine, reserved_khz};
 use super::cpu::Leaving;
-use super::list::Listing;
 use super::scheduler::{group_weights, Scheduler, SchedulerCounts};
 use super::time::{Alarm, Kind, OwnEvent};
 use super::world::World;
@@ -54,7 +53,6 @@ pub(crate) struct Policy {
     taken: Option<u32>,
     /// Only if the policy plans where threads run.
     pub(super) planner: Option<Planner>,
-    pub(super) listing: Option<Listing>,
 }
 
 /// SF = T(f_low) / T(f_high) of a program's first work on the fastest kind of core, in thousandths; 0: it has no work.
@@ -109,7 +107,6 @@ impl Policy {
             start_here: None,
             taken: None,
             planner: config.plans().then(Planner::default),
-            listing: Listing::new(&config, workload.apps.len()),
         })
     }
 
@@ -166,13 +163,6 @@ impl World<'_, Policy> {
         let call = self.call(id);
         unsafe { call.handle.dequeue(self, call.task) };
         Policy::enqueue(self, id, cpu);
-    }
-
-    fn list_if_declared(&mut self, id: u32) {
-        let task = &self.work.tasks[id as usize];
-        if task.policy.hint.length > 0 {
-            self.list_soon(task.app);
-        }
     }
 
     /// The tasks that run on these CPUs lose them.
@@ -277,7 +267,6 @@ impl Scheduler for Policy {
         // As a program declares it when it creates a thread.
         if about.length > 0 {
             world.scheduler.handle.declare_length(policy, app, about.length);
-            world.list_if_declared(id);
         }
     }
     fn wake(world: &mut World<'_, Self>, id: u32) -> u32 {
@@ -355,7 +344,6 @@ impl Scheduler for Policy {
             unsafe { (call.handle).stopped(call.task, call.app, cpu as u32, runnable, call.now_ns) };
             if why == Leaving::Exited {
                 unsafe { call.handle.ended(call.task, call.app) };
-                world.list_if_declared(id);
             }
         }
     }
@@ -412,7 +400,6 @@ impl Scheduler for Policy {
         match event {
             OwnEvent::Preempt => world.preempted(index as usize),
             OwnEvent::Plan => world.plan(),
-            OwnEvent::List => world.list(index as u16),
         }
     }
     fn heated(world: &mut World<'_, Self>) {

@@ -32,8 +32,6 @@ pub(crate) enum OwnEvent {
     Preempt,
     /// The policy reads counters and plans where threads run.
     Plan,
-    /// Threads of declared length are put on lists (index of the application).
-    List,
 }
 
 /// At most one of each for an index.

@@ -97,7 +97,6 @@ fn a_simulated_run_is_replayed_to_the_same_decisions() {
         Kind::DomainOn,
         Kind::DomainOff,
         Kind::Rest,
-        Kind::Listed,
         Kind::Speedup,
         Kind::Shares,
         Kind::Exits,

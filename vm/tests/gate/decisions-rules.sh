@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # decisions-rules.sh: like decisions.sh, but for every rule instead of the sets: under auto with a reserved core, on a machine with two kinds of cores
-# and two memory domains, with watts, and under longest-first, whose lists auto does not use. The kernel's interleaving decides which records occur, so only those
+# and two memory domains, with watts, and under longest-first. The kernel's interleaving decides which records occur, so only those
 # are required that every run has; the soak groups decisions-kinds and decisions-plans look for the others.
 # guest: --cpus 4 --sockets 2 --max-mhz 3000,2000,3000,2000 --instruction-ns 8 --turn-us 4000 --timeout 1200
 # loads: half-sequential global-sum

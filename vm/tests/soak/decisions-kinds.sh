@@ -31,11 +31,6 @@ for policy in phase longest-first fair-share; do
   expect "$policy: ended" ended_by INT
   expect "$policy: the log has the records of every run" has_kinds $log start task gone wake placed enqueue started stopped block ended idle set length hints declare
   figure "$policy: it has those of timers, of who makes room, of who spins, leaves a queue, takes a CPU" has_kinds $log timer preempt spin dequeue taken
-  [ $policy != longest-first ] || {
-    figure "$policy: lists were made" has_kinds $log listed
-    figure "$policy: nobody on a list: found" changed $log '!/"listed"/ { print }'
-    figure "$policy: all on the list of one CPU: found" changed $log '/"listed"/ { sub(/"cpu":[0-9]+/, "\"cpu\":3") } { print }'
-  }
   expect "$policy: the native build decides the same, no record lost, no call out of order" same_decisions $log
   figure "$policy: another CPU makes room: found" changed $log '/"preempt"/ && ++n == 5 { sub(/"cpu":[0-9]+/, "\"cpu\":9") } { print }'
   figure "$policy: one that makes no room: found" changed $log '/"preempt"/ && ++n == 8 { next } { print }'

@@ -8,9 +8,6 @@
 rounds=25 crowd=40 flood_connections=100000
 RANDOM=21
 
-# Hints are heard: the lengths of eight threads of one program on four CPUs make a list.
-says_lists() { status | tr -s ' \n' ' ' | grep -q ' lists: 8 threads of 1 application'; }
-no_lists() { status | grep -q 'no lists: '; }
 begin_program() { "$@" registration --iteration-instructions 1e11 >/tmp/own.json & program=$!; }
 # pages_are N: so many processes have a page, and the kernel holds no other.
 pages_are() { status --format json | grep -q "\"programs\": $1," && maps_are "$1"; }
@@ -42,11 +39,11 @@ reaped() { wait "$loader" "$program" 2>/dev/null; kill -9 "$parent"; wait "$pare
 killed_in() {
   local half=$((${#victims[@]} / 2))
   case $1 in
-    0) kill_some 0 99 && wait_for pages_are 0 && wait_for no_lists && kill_loader ;;
+    0) kill_some 0 99 && wait_for pages_are 0 && kill_loader ;;
     1) kill_some 0 99 && kill_loader ;;
     2) kill_some 0 $half && kill_loader && kill_some $half 99 ;;
     3) kill -9 "${victims[@]}" "$loader" && killed=$((killed + ${#victims[@]} + 1)) ;;
-    4) wait_for pages_are ${#victims[@]} && wait_for says_lists && kill_loader && lives_on && kill_some 0 99 ;;
+    4) wait_for pages_are ${#victims[@]} && kill_loader && lives_on && kill_some 0 99 ;;
   esac
 }
 
@@ -65,7 +62,7 @@ lives_on() {
   wait "$loader" 2>/dev/null
   wait_for scheduler_is_none && wait_for maps_are ${#victims[@]} && while_stopped begin_lop --policy longest-first || return
   begin_program && victims+=("$program")
-  wait_for says_lists && status --format json | grep -q '"programs": 1,' && kill -0 "$first" && kill_loader
+  wait_for eval "status --format json | grep -q '\"programs\": 1,'" && kill -0 "$first" && kill_loader
 }
 
 kill_often() {
@@ -81,16 +78,16 @@ kill_often() {
 # A CPU that was unknown at the start comes, so the machine is read again and the program loaded again.
 goes_on_after_reload() {
   begin_program
-  wait_for says_lists && while_stopped comes_again && wait_for says_lists && wait_for pages_are 1
+  wait_for pages_are 1 && while_stopped comes_again && wait_for pages_are 1
 }
 comes_again() { online 3 && wait_for eval "status --format json | grep -q '\"restarts\": 1\$'"; }
 is_gone() {
   kill -9 "$program"
   wait "$program"
-  wait_for no_lists && wait_for pages_are 0
+  wait_for pages_are 0
 }
 
-in_namespace() { begin_program unshare -p -f; wait_for says_lists && wait_for pages_are 1; }
+in_namespace() { begin_program unshare -p -f; wait_for pages_are 1; }
 # unshare's own child gives the hints.
 namespace_is_gone() { kill -9 "$(cat "/proc/$program/task/$program/children")"; is_gone; }
 
@@ -118,10 +115,10 @@ flood() {
   local files memory_kb flood code=0
   files=$(files_of_loader) memory_kb=$(memory_of_loader_kb)
   (as 1000 lop-load asks --as-client "$1") >/tmp/flood & flood=$!
-  wait_for connections 1000 && begin_program setpriv --reuid 1001 --regid 1001 --clear-groups && wait_for says_lists || code=1
+  wait_for connections 1000 && begin_program setpriv --reuid 1001 --regid 1001 --clear-groups && wait_for grep -q bpf-map "/proc/$program/maps" || code=1
   kill -9 "$program"
   wait "$program"
-  wait_for no_lists && wait_for connections $flood_connections || code=1
+  wait_for connections $flood_connections || code=1
   kill -9 $flood
   wait $flood
   wait_for pages_are 0 && wait_for eval "[ \$(files_of_loader) = $files ]" || code=1
@@ -143,7 +140,7 @@ limits_hold() {
   kill -9 "${parents[@]}"
   wait "${parents[@]}" 2>/dev/null
   wait_for pages_are 0 && wait_for eval "[ \$(files_of_loader) = $files ]" || return
-  begin_program && wait_for says_lists && is_gone && return $code
+  begin_program && wait_for pages_are 1 && is_gone && return $code
 }
 
 expect "kill -9 of programs and of the loader, $rounds lives of the loader" kill_often

@@ -2,8 +2,17 @@
 use super::*;
 use lop_machine::counters::Source;
 use lop_policy::{Domains, MemoryClass, Named};
+use std::mem::MaybeUninit;
 
 const S: u64 = 1_000_000_000;
+
+/// A thread without any known properties.
+impl Default for Look {
+    fn default() -> Self {
+        // A C struct of integers.
+        unsafe { MaybeUninit::zeroed().assume_init() }
+    }
+}
 
 /// Two memory domains, each a node: CPUs 0 and 1, and CPUs 2 and 3, which are slower.
 fn machine(domains: Domains) -> Box<Sched> {
@@ -175,7 +184,7 @@ fn both_plans_are_made_and_nobody_moves_twice() {
             (at != Some(domain)).then_some(thread)
         }
         Order::Cpu { thread, .. } => Some(thread),
-        Order::Speedup { .. } | Order::On { .. } | Order::Off { .. } | Order::Rest | Order::List { .. } => None,
+        Order::Speedup { .. } | Order::On { .. } | Order::Off { .. } | Order::Rest => None,
     };
     let mut movers: Vec<u32> = given.iter().filter_map(moved).collect();
     movers.sort_unstable();

@@ -42,7 +42,7 @@ enum { BPF_F_NO_PREALLOC = 1, BPF_F_MMAPABLE = 2, BPF_ANY = 0, BPF_NOEXIST = 1, 
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 #define READ_ONCE(x) (*(const volatile __typeof__(x) *)&(x))
 enum { EPERM = 1, ENOENT = 2, ESRCH = 3, ENOMEM = 12, EEXIST = 17, ECANCELED = 125 };
-enum { PF_IDLE = 2, PF_EXITING = 4, PF_KTHREAD = 0x200000 };
+enum { PF_IDLE = 2, PF_KTHREAD = 0x200000 };
 enum { SCX_TASK_QUEUED = 1, SCX_KICK_IDLE = 1, SCX_KICK_PREEMPT = 2 };
 #define SCX_ENQ_WAKEUP 1ULL
 #define SCX_ENQ_PREEMPT (1ULL << 32)

@@ -122,7 +122,6 @@ impl Player {
             Kind::Heat => self.policy.handle().rotate_heat(&mut self.world, record.at_ns),
             Kind::Rest => self.policy.handle().end_plans(),
             Kind::Domain => self.set_domain(record)?,
-            Kind::Listed => self.put_on_list(record)?,
             _ => self.call_for_task(record)?,
         }
         Ok(())
@@ -180,18 +179,6 @@ impl Player {
         let cpu = cpu_of(record)?;
         let known = introduced(&mut self.tasks, record.task)?;
         if self.policy.handle().set_domain(&mut known.task, domain, cpu) {
-            self.world.decisions.push_back(Decision::Leaves);
-        }
-        Ok(())
-    }
-
-    fn put_on_list(&mut self, record: &Record) -> Result<()> {
-        let cpu = match record.cpu {
-            policy::NONE => policy::NONE,
-            _ => cpu_of(record)? as i32,
-        };
-        let known = introduced(&mut self.tasks, record.task)?;
-        if self.policy.handle().put_on_list(&mut known.task, cpu) {
             self.world.decisions.push_back(Decision::Leaves);
         }
         Ok(())

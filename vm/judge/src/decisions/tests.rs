@@ -335,26 +335,6 @@ fn exchanged() -> Vec<Value> {
     )
 }
 
-/// With longest-first, task 70 on the fast CPU 0 is put on the list of CPU 1, which is high too, and then on none.
-fn listed() -> Vec<Value> {
-    log(
-        begin_with(&[0, 1], 2),
-        2,
-        &[thread("task", 70, 7, ALL), record("length", 1500, 70, 0, 30)],
-        &[
-            record("idle", 3100, 0, 0, 0),
-            record("started", 3100, 70, 0, 0),
-            record("listed", 4000, 70, 1, 0),
-            record("leaves", 4000, 70, 0, 0),
-            record("stopped", 4200, 70, 0, 1),
-            record("enqueue", 4200, 70, 0, 0),
-            record("queued", 4200, 70, 0, 1),
-            record("listed", 4300, 70, -1, 0),
-            record("exit", 5000, 0, 0, 0),
-        ],
-    )
-}
-
 /// One of three CPUs is reserved: CPU 0, as none is slower. Task 70 is the system's own work and never ends, so after 100 ms at the low speed and
 /// 100 ms at the high speed the CPU becomes an ordinary one.
 fn reserved() -> Vec<Value> {
@@ -390,12 +370,7 @@ fn reserved() -> Vec<Value> {
 
 #[test]
 fn plans_and_a_reserved_core_are_played_too() {
-    for (lines, calls, decisions) in [
-        (planned(), 17, 13),
-        (exchanged(), 8, 5),
-        (listed(), 11, 6),
-        (reserved(), 10, 8),
-    ] {
+    for (lines, calls, decisions) in [(planned(), 17, 13), (exchanged(), 8, 5), (reserved(), 10, 8)] {
         let outcome = play(&lines).unwrap();
         assert_eq!(outcome.difference, None);
         assert_eq!((outcome.calls, outcome.decisions), (calls, decisions));
@@ -407,7 +382,7 @@ fn plans_and_a_reserved_core_are_played_too() {
 fn what_plans_and_a_reserved_core_decide_by_has_to_be_in_the_log() {
     type Mutation = (fn() -> Vec<Value>, &'static str, u64, fn(&mut Vec<Value>, usize));
     let remove: fn(&mut Vec<Value>, usize) = |lines, at| drop(lines.remove(at));
-    let mutations: [Mutation; 22] = [
+    let mutations: [Mutation; 18] = [
         (planned, "domain", 4000, remove),
         (planned, "domain", 4000, |lines, at| lines[at]["value"] = json!(0)),
         (planned, "domain", 4000, |lines, at| lines[at]["cpu"] = json!(2)),
@@ -428,10 +403,6 @@ fn what_plans_and_a_reserved_core_decide_by_has_to_be_in_the_log() {
         (exchanged, "start", 1000, |lines, _| {
             lines[0]["config"]["specialise"] = json!(false)
         }),
-        (listed, "listed", 4000, remove),
-        (listed, "listed", 4000, |lines, at| lines[at]["cpu"] = json!(0)),
-        (listed, "listed", 4000, |lines, at| lines[at]["cpu"] = json!(-1)),
-        (listed, "leaves", 4000, remove),
         (reserved, "wake", 3000, |lines, at| lines[at]["value"] = json!(0)),
         (reserved, "reserved", 100_001_000, remove),
         (reserved, "timer", 100_001_000, remove),
@@ -458,7 +429,7 @@ fn what_plans_and_a_reserved_core_decide_by_has_to_be_in_the_log() {
 #[test]
 fn what_no_program_can_have_written_is_refused() {
     type Mutation = (fn() -> Vec<Value>, &'static str, &'static str, Value, &'static str);
-    let mutations: [Mutation; 15] = [
+    let mutations: [Mutation; 13] = [
         (planned, "domain", "value", json!(2), "memory domain 2 is none"),
         (planned, "domain", "cpu", json!(512), "CPU 512 is none"),
         (planned, "domain", "task", json!(90), "task 90 was not introduced"),
@@ -475,8 +446,6 @@ fn what_no_program_can_have_written_is_refused() {
         (planned, "rest", "at_ns", Value::Null, "invalid type"),
         (exchanged, "go-to", "cpu", json!(-1), "CPU -1 is none"),
         (exchanged, "go-to", "task", json!(90), "task 90 was not introduced"),
-        (listed, "listed", "cpu", json!(512), "CPU 512 is none"),
-        (listed, "listed", "task", json!(90), "task 90 was not introduced"),
         (reserved, "wake", "value", json!(8), "no task wakes as 8"),
         (reserved, "task", "words", json!([1, 2]), "no set of CPUs"),
         (reserved, "task", "words", json!("all"), "invalid type"),
