@@ -64,7 +64,7 @@ lop_rule bool lop_fits(const struct lop_sched *s, u32 demand, u32 cpu) { return 
 lop_subprog u32 lop_used(const struct lop_sched *s lop_nonnull, u32 cpu, u64 now_ns)
 {
 	u64 passed_ns;
-	bool runs = lop_set_of(s, cpu) == LOP_GREEN && !lop_cpus_has(&s->idle, cpu);
+	bool runs = lop_is_home(s, cpu) && lop_set_of(s, cpu) == LOP_GREEN && !lop_cpus_has(&s->idle, cpu);
 	cpu = lop_cpu_index(cpu);
 	passed_ns = lop_since_ns(s->light.at_ns[cpu], now_ns);
 	return runs ? lop_after_run(s, s->light.used[cpu], cpu, passed_ns) : lop_decayed(s->light.used[cpu], passed_ns);
@@ -435,9 +435,11 @@ lop_subprog bool lop_light_ran(struct lop_sched *s lop_nonnull, struct lop_world
 		s->light.used[cpu] = lop_after_rest(s, s->light.used[cpu], s->light.at_ns[cpu], began_ns, cpu, ran_ns);
 		s->light.at_ns[cpu] = now_ns;
 	}
+	if (t->background)
+		return lop_light_speed(s, world, cpu, now_ns);
 	if (!t->counted || !lop_at_home(s, t) || lop_cpu_index(t->pace.home - 1) != cpu)
 		return false;
-	if (!lop_is_heavy(s, t) && lop_fits(s, lop_demand(t), cpu) && !lop_keeps_one_waiting(s, cpu))
+	if (!lop_is_heavy(s, t) && (lop_fits(s, lop_demand(t), cpu) || lop_kind_permille(s, cpu) == 1000) && !lop_keeps_one_waiting(s, cpu))
 		return lop_light_speed(s, world, cpu, now_ns);
 	t->pace.raised = true;
 	lop_count_inactive(s, t, 0, now_ns);
