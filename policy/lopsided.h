@@ -91,8 +91,6 @@ lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *wo
 		t->last_queue = (s32)lop_queue_at(s, t, lop_cpu_index((u32)place.cpu));
 	else
 		place.cpu = lop_claim_busy(s, world, t, app);
-	if (lop_uses_room(s) && returns && place.claimed && place.cpu != (s32)last_cpu)
-		lop_note_changed_core(s, world, now_ns);
 	if (place.cpu < 0)
 		place.cpu = lop_waiting_place(s, world, t, last_cpu);
 	if (place.cpu >= 0 && t->restricted)
@@ -561,8 +559,6 @@ lop_rule void lop_timer(struct lop_sched *s, struct lop_world *world, u64 now_ns
 		s->reserved.failed = true;
 		lop_give_up_reserved(s, world, now_ns);
 	}
-	if (lop_uses_room(s))
-		lop_end_room(s, world, now_ns);
 	if (lop_has_pace(s) && !lop_has_light(s) && s->pace.nr_homes)
 		lop_end_quiet_homes(s, world, now_ns);
 	lop_settle(s, world, LOP_NONE, now_ns);

@@ -68,17 +68,6 @@ lop_rule u64 lop_break_even_ns(const struct lop_traits *m)
 }
 
 /*
- * By the same reasoning: the share of T_hold that migrations may cost before one more member is cheaper, in a voltage
- * domain that is on; at least 1 % (our choice).
- *     share * (machine + lambda) > core
- * Worked example: 5.5 W of 133 W are worth 2 % of the time if balanced, 4 % for energy, and the 1 % for speed.
- */
-lop_rule u32 lop_room_permille(const struct lop_traits *m)
-{
-	return m->goal == LOP_GOAL_SPEED ? 10 : (u32)lop_max(1000ULL * m->core_mw / lop_max(lop_second_mw(m), 1), 10);
-}
-
-/*
  * What the power of a high core decides, where it is known:
  *     the spare                   left out where keeping an idle core high costs more than it saves
  *     h_min                       for as long as that costs no more than it saves; a second where it costs nothing
@@ -87,7 +76,6 @@ lop_rule u32 lop_room_permille(const struct lop_traits *m)
  */
 lop_rule void lop_leave_out_by_power(struct lop_config *c, const struct lop_traits *m)
 {
-	c->room_permille = lop_room_permille(m);
 	if (m->goal == LOP_GOAL_SPEED)
 		return;
 	c->light = m->places_by_energy;
@@ -104,7 +92,6 @@ lop_rule void lop_leave_out_by_power(struct lop_config *c, const struct lop_trai
  *                                 node's power is not known, or for speed
  *     rank, specialise            where all cores are of one kind
  *     whole cores                 where no core has SMT siblings
- *     room beyond demand          where no power is known: what a core costs decides how much
  *     spare, and h_min            for energy where no power is known: what they save is the waiting of others
  */
 lop_rule void lop_leave_out(struct lop_config *c, const struct lop_traits *m)

@@ -62,7 +62,7 @@ struct lop_config {
 	enum lop_green_work green;
 	enum lop_domains domains;
 	struct lop_power power; /* all 0: not known */
-	u32 room_permille;    /* share of T_hold that migrations may cost before the set gets room (room.h); 0: no room */
+	bool room;            /* cores stay for tasks that sleep for a moment (room.h) */
 	bool only_known;      /* plans for memory domains move only threads of known intensity */
 	bool specialise;      /* tasks that gain most from fast cores swap with tasks that have them (specialise.h) */
 	u64 transition_ns;    /* until a new member runs at its speed */

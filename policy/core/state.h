@@ -47,7 +47,6 @@ struct lop_sched {
 	struct lop_heat heat;
 	struct lop_pace pace;
 	struct lop_light light;
-	struct lop_room room;
 	struct lop_queues queues;
 	struct lop_overdue overdue;
 	struct lop_reserved reserved;

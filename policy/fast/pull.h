@@ -10,6 +10,9 @@
  * Tested in: pull, phase. Studied in: sequential-phases, one-and-many, critical-sections, parsec-classes, longest-job, registration, hybrid-laptop, everything.
  */
 #define LOP_WORTH_MIGRATIONS 10
+#ifndef LOP_LASTS_NS /* a test that lasts for milliseconds has its own */
+#define LOP_LASTS_NS (2 * LOP_MS_NS)
+#endif
 /* At most this many moves in one pass; the rest follow in the next. */
 #define LOP_MOVES_AT_ONCE 8
 
@@ -21,8 +24,11 @@ lop_rule void lop_rank_timer_by(struct lop_sched *s, struct lop_world *world, u6
 	lop_timer_by(s, world, s->fast.look_at_ns, now_ns);
 }
 
-/* When it pays to move a task that has just woken and of which nothing more is known. */
-lop_rule u64 lop_worth_ns(const struct lop_sched *s, u64 now_ns) { return now_ns + lop_max(LOP_WORTH_MIGRATIONS * s->config.migration_ns, 1); }
+/* What a task of which nothing more is known has to have left, which is what it has run since it woke. */
+lop_rule u64 lop_lasts_ns(const struct lop_sched *s) { return lop_max(LOP_WORTH_MIGRATIONS * s->config.migration_ns, LOP_LASTS_NS); }
+
+/* When it pays to move such a task that has just woken. */
+lop_rule u64 lop_worth_ns(const struct lop_sched *s, u64 now_ns) { return now_ns + lop_lasts_ns(s); }
 
 /* The timer checks by then anyway. A timer that is overdue does not count. */
 lop_rule bool lop_rank_timer_is_set(const struct lop_sched *s, u64 at_ns, u64 now_ns) { return s->fast.look_at_ns >= now_ns && s->fast.look_at_ns <= at_ns; }
@@ -191,15 +197,16 @@ lop_rule bool lop_must_go(const struct lop_sched *s, u32 cpu)
 
 /*
  * Moving pays:
- *     left >= 10 * migration
- * An awaited task moves at once, and so does a thread of known length that has not begun.
+ *     left >= 10 * migration,     and 2 ms where no length tells what is left
+ * An awaited task moves at once, and so does a thread of known length that has not begun. A task that has run for less than 2 ms often
+ * sleeps soon, and the one whose core it took comes back and has to go elsewhere (our choice: half a millisecond to 8 do as well in everything).
  */
 lop_rule bool lop_is_worth_moving(const struct lop_sched *s, u32 cpu, u64 now_ns)
 {
 	const struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
 	if (on->rank.class == LOP_AWAITED || (on->rank.length && !on->done_ns && on->since_ns >= now_ns))
 		return true;
-	return lop_left_ns(s, cpu, now_ns) >= LOP_WORTH_MIGRATIONS * s->config.migration_ns;
+	return lop_left_ns(s, cpu, now_ns) >= (on->length && on->unit_ns ? LOP_WORTH_MIGRATIONS * s->config.migration_ns : lop_lasts_ns(s));
 }
 
 /*

@@ -109,11 +109,27 @@ lop_rule u32 lop_class_on(const struct lop_sched *s, u32 cpu)
 	return lop_has_rank(s) && on->since_ns ? on->rank.class : LOP_ORDINARY;
 }
 
+/* Whether an SMT sibling of `cpu` is in `set`. */
+lop_rule bool lop_beside(const struct lop_sched *s, u32 cpu, const struct lop_cpus *set)
+{
+	u32 sibling = cpu;
+	bool beside = false;
+	int n;
+	lop_for(n, 0, LOP_MAX_SMT) {
+		lop_opaque(sibling);
+		sibling = lop_cpu_index(s->topology.next_sibling[lop_cpu_index(sibling)]);
+		if (sibling == cpu)
+			break;
+		beside |= lop_cpus_has(set, sibling);
+	}
+	return beside;
+}
+
 /*
- * An SMT sibling of `cpu` is busy: a task that comes here gets half of a core and takes it from the sibling's task.
- * Such a CPU is no fast core to move to.
+ * An SMT sibling of `cpu` is busy, or a task is on its way there: a task that comes here gets half of a core and takes it from the
+ * sibling's task. Such a CPU is no fast core to move to.
  */
-lop_rule bool lop_is_halved(const struct lop_sched *s, u32 cpu) { return lop_cpus_has(&s->beside_busy, cpu); }
+lop_rule bool lop_is_halved(const struct lop_sched *s, u32 cpu) { return lop_cpus_has(&s->beside_busy, cpu) || lop_beside(s, cpu, &s->fast.claimed); }
 
 /* The lowest class that `rank` does not displace. */
 lop_rule u32 lop_displaces_below(const struct lop_rank *rank) { return rank->class + (rank->length != 0); }
@@ -210,6 +226,28 @@ lop_subprog s32 lop_weakest_faster(const struct lop_sched *s lop_nonnull, struct
 	return weakest;
 }
 
+/* Drops the SMT siblings of CPUs that a task is on its way to. */
+lop_subprog bool lop_drop_beside_claimed(const struct lop_sched *s lop_nonnull, struct lop_cpus *cpus lop_nonnull)
+{
+	s32 claimed = LOP_NONE;
+	int n, i;
+	lop_for(n, 0, LOP_MAX_CPUS) {
+		u32 sibling;
+		claimed = lop_cpus_next(&s->fast.claimed, (u32)(claimed + 1));
+		if (claimed < 0)
+			break;
+		sibling = lop_cpu_index((u32)claimed);
+		lop_for(i, 0, LOP_MAX_SMT) {
+			lop_opaque(sibling);
+			sibling = lop_cpu_index(s->topology.next_sibling[lop_cpu_index(sibling)]);
+			lop_cpus_take_if(cpus, sibling);
+			if (sibling == (u32)claimed)
+				break;
+		}
+	}
+	return n > 0;
+}
+
 /*
  * Idle CPUs of the kind `tier` that have their core to themselves and no task on its way there; of these only members
  * of the high set, if there are any.
@@ -218,7 +256,8 @@ lop_subprog bool lop_idle_whole(const struct lop_sched *s lop_nonnull, struct lo
 {
 	lop_cpus_and(idle, &s->idle, &s->topology.tier_cpus[tier & (LOP_MAX_TIERS - 1)]);
 	lop_cpus_and(idle, idle, &s->open);
-	lop_cpus_drop(idle, &s->fast.claimed);
+	if (!lop_cpus_empty(&s->fast.claimed))
+		lop_drop_beside_claimed(s, idle);
 	if (lop_has_domains(s))
 		lop_cpus_drop(idle, &s->off);
 	if (lop_has_reserved(s))

@@ -22,7 +22,7 @@ lop_rule bool lop_all_run_fast(const struct lop_sched *s)
 }
 
 /*
- * Whether a task that finds its last CPU taken leaves other tasks their last CPUs (our choice), where the set makes
+ * Whether a task that finds its last CPU taken leaves other tasks their last CPUs (our choice), where the set has
  * room (room.h). The longest member is the last CPU of some task that sleeps for a moment. If it is claimed, that task
  * finds its CPU taken in turn, and so on for ever, though other CPUs are idle. The task that last ran on the CPU idle
  * for longest is the least likely to come back.
@@ -41,22 +41,24 @@ lop_rule bool lop_leaves_others_theirs(const struct lop_sched *s, bool returns)
 
 /*
  * The best of the idle members that the task may use, by these preferences: not the sibling of the reserved CPU, a core
- * without a busy sibling, the fastest kind, its last CPU if that is at speed, the memory domain it last ran in, and
- * then the longest member, which is surely at its speed, or as lop_leaves_others_theirs() decides. `returns`:
- * lop_returns_soon().
+ * without a busy sibling, its last CPU of whatever kind if it returns soon, the fastest kind, its last CPU, the memory domain it last ran
+ * in, and then the longest member, which is surely at its speed, or as lop_leaves_others_theirs() decides. The last CPU only if it is at
+ * speed. `returns`: lop_returns_soon(). A slow core loses the task to an idle fast one if it runs for long (pull.h).
  * In a set of fixed size (simple sets) the CPU that has been idle for longest: the set confines work, but keeps the
  * fairness among cores.
  */
 lop_subprog s32 lop_best_idle(const struct lop_sched *s lop_nonnull, struct lop_cpus *candidates lop_nonnull, u32 last_cpu, bool returns, u64 now_ns)
 {
 	const struct lop_topology *top = &s->topology;
+	bool at_speed = lop_at_speed(s, last_cpu, now_ns);
 	if (s->config.sizing == LOP_SIZE_FIXED)
 		return lop_earliest(candidates, &s->idle_since_ns, LOP_MAX_CPUS);
 	if (lop_has_reserved(s))
 		lop_cpus_avoid(candidates, &s->reserved.beside);
 	lop_cpus_avoid(candidates, &s->beside_busy);
-	lop_prefer_fast(s, candidates);
-	if (lop_cpus_has(candidates, last_cpu) && lop_at_speed(s, last_cpu, now_ns))
+	if (!(returns && at_speed && lop_cpus_has(candidates, last_cpu)))
+		lop_prefer_fast(s, candidates);
+	if (at_speed && lop_cpus_has(candidates, last_cpu))
 		return (s32)last_cpu;
 	if (top->nr_memory_domains > 1)
 		lop_cpus_prefer(candidates, &top->memory_cpus[top->memory_domain[lop_cpu_index(last_cpu)] &

@@ -7,7 +7,7 @@
 #include "reserved.h"
 /*
  * The high set has a core for each active task and for the spare, or as many as the applications declared.
- * Tested in: demand, domains, room. Studied in: barriers, compile-governors, compile-parallelism, critical-sections, hybrid-laptop, recorded-build.
+ * Tested in: demand, domains. Studied in: barriers, compile-governors, compile-parallelism, critical-sections, hybrid-laptop, recorded-build.
  */
 #define LOP_DECLARE_TRIES 16
 #ifndef LOP_LIGHT_SLICE_NS /* a test that lasts for milliseconds has its own */
@@ -20,11 +20,6 @@ lop_rule bool lop_hardly_gains(const struct lop_task *t)
 {
 	return t->speedup_permille != 0 && t->speedup_permille < 1200;
 }
-
-/* An adapter that makes room (room.h) only by some configurations defines this as a constant of its own, so the verifier drops the rules. */
-#ifndef lop_uses_room
-#define lop_uses_room(s) ((s)->config.room_permille != 0)
-#endif
 
 /* The task's home is still one: a home that closes begins another epoch of its CPU. */
 lop_rule bool lop_keeps_home(const struct lop_sched *s, const struct lop_task *t)
@@ -100,34 +95,18 @@ lop_rule enum lop_set lop_set_for(const struct lop_sched *s, const struct lop_ta
 	return (lop_sees_gain(s) && lop_hardly_gains(t)) || lop_is_paced(s, t) || lop_nobody_waits(s, t) ? LOP_GREEN : LOP_HIGH;
 }
 
-/*
- * Number of cores that two busy members share. Meanwhile as many whole cores stay high for the next wakeups: the
- * members that should leave are siblings, and a busy member does not leave.
- */
-lop_rule u32 lop_shared_cores(const struct lop_sched *s)
-{
-	u32 shared = 0;
-	int i;
-	lop_for_words(i) {
-		u32 n = i & (LOP_CPU_WORDS - 1);
-		shared += lop_nr_bits(s->set[LOP_HIGH].cpus.word[n] & s->beside_busy.word[n] & ~s->idle.word[n]);
-	}
-	return shared / 2;
-}
-
 /* Active tasks of the high set, and what is there in case more come: that takes no home (pace.h) from a task that has one. */
 lop_rule u32 lop_in_case(const struct lop_sched *s, u32 most)
 {
 	u32 active = lop_active(s, LOP_HIGH) + lop_strays(s), taken = active + (lop_has_pace(s) ? s->pace.nr_homes : 0);
-	u32 more = s->config.spare + (lop_uses_room(s) ? s->room.members + lop_shared_cores(s) : 0);
-	return active + (u32)lop_min(more, most - lop_min(taken, most));
+	return active + (u32)lop_min(s->config.spare, most - lop_min(taken, most));
 }
 
 /*
  * The size that a set should have:
  *     size(high)  = declared + over + taken + left                   if every active application declared its parallelism
  *                 = active + strays + in case + taken + left         otherwise
- *     in case     = min(spare + room, cores - active - strays - homes), lop_in_case()
+ *     in case     = min(spare, cores - active - strays - homes), lop_in_case()
  *     size(green) = active, or where tasks are paced the number of homes (pace.h), and of cores for background tasks
  *                 where light work has the homes (light.h), not less than now: what it left sleeps by itself until the high set has it
  * The high set is limited to the online CPUs of domains that are on, without the reserved one, and to the power cap
@@ -136,7 +115,6 @@ lop_rule u32 lop_in_case(const struct lop_sched *s, u32 most)
  * confine itself, but not others
  * Worked example: one application declared 1 and computes with 15 threads, another one declared and runs 4. The first alone
  * has 1 core; with the second they have 1 + 4 + 14 = 19, not 5.
- * room: see room.h; where the rule is in use, also one member for each core that two members share
  * taken: members that run a higher class, so our tasks cannot use them
  * left: tasks that became active for the reserved CPU, while there was one
  * strays: active tasks that were counted for homes, while there is none

@@ -2,6 +2,7 @@
 #pragma once
 #include "demand.h"
 #include "rank.h"
+#include "room.h"
 /*
  * Whole cores of the fastest kind whose voltage is already up join a set first; members leave in reverse order.
  * Tested in: members, largest. Studied in: barriers, compile-parallelism, critical-sections, hybrid-laptop.
@@ -155,11 +156,14 @@ lop_subprog u32 lop_leaving_rank(const struct lop_sched *s lop_nonnull, enum lop
 	       alone << 10 | on_node;
 }
 
-/* Which core leaves: an idle one that is no home, and that no task is anchored to or on its way to. */
-lop_subprog s32 lop_leaver(const struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, enum lop_set set)
+#define LOP_NOT_YET -2
+
+/* Which core leaves: an idle one that has rested (room.h), is no home, and that no task is anchored to or on its way to. LOP_NOT_YET: it has to rest first. */
+lop_subprog s32 lop_leaver(const struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, enum lop_set set, u64 now_ns)
 {
 	struct lop_cpus *candidates = &world->candidates;
 	s32 cpu = LOP_NONE, best = LOP_NONE;
+	bool rests = false;
 	u32 best_rank = 0;
 	int n;
 	lop_cpus_and(candidates, &s->set[lop_set_index(set)].cpus, &s->idle);
@@ -173,6 +177,10 @@ lop_subprog s32 lop_leaver(const struct lop_sched *s lop_nonnull, struct lop_wor
 		c = lop_cpu_index((u32)cpu);
 		if (s->membership.anchored[c] || (lop_has_rank(s) && lop_is_claimed(s, c)))
 			continue;
+		if (set == LOP_HIGH && !lop_has_rested(s, c, now_ns)) {
+			rests = true;
+			continue;
+		}
 		rank = lop_leaving_rank(s, set, c);
 		if (best >= 0 && (rank < best_rank ||
 				  (rank == best_rank && s->membership.joined_ns.ns[c] <= s->membership.joined_ns.ns[lop_cpu_index(best)])))
@@ -180,5 +188,5 @@ lop_subprog s32 lop_leaver(const struct lop_sched *s lop_nonnull, struct lop_wor
 		best = cpu;
 		best_rank = rank;
 	}
-	return best;
+	return best < 0 && rests ? LOP_NOT_YET : best;
 }

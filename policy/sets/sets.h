@@ -8,22 +8,6 @@
  * Tested in: sets, hotplug. Studied in: barriers, compile-governors, compile-parallelism, critical-sections, hybrid-laptop, recorded-build.
  */
 
-/* Whether an SMT sibling of `cpu` is in `set`. */
-lop_rule bool lop_beside(const struct lop_sched *s, u32 cpu, const struct lop_cpus *set)
-{
-	u32 sibling = cpu;
-	bool beside = false;
-	int n;
-	lop_for(n, 0, LOP_MAX_SMT) {
-		lop_opaque(sibling);
-		sibling = lop_cpu_index(s->topology.next_sibling[lop_cpu_index(sibling)]);
-		if (sibling == cpu)
-			break;
-		beside |= lop_cpus_has(set, sibling);
-	}
-	return beside;
-}
-
 /* `cpu` joined or left `set`: updates `beside`, the CPUs with a sibling in the set. */
 lop_rule void lop_note_siblings(const struct lop_sched *s, u32 cpu, const struct lop_cpus *set, struct lop_cpus *beside)
 {
@@ -207,7 +191,11 @@ lop_rule u64 lop_due_at_ns(const struct lop_sched *s, enum lop_set set, u32 leve
 	return s->set[lop_set_index(set)].below_since_ns[lop_min(level, LOP_MAX_CPUS)] + lop_hold_ns(s, set, level);
 }
 
-lop_rule u64 lop_due_ns(const struct lop_sched *s, enum lop_set set) { return lop_due_at_ns(s, set, s->set[lop_set_index(set)].size); }
+lop_rule u64 lop_due_ns(const struct lop_sched *s, enum lop_set set)
+{
+	const struct lop_members *m = &s->set[lop_set_index(set)];
+	return lop_max(lop_due_at_ns(s, set, m->size), m->look_ns);
+}
 
 /*
  * A member to evict: it is offline, or no task is anchored to it (homes of pace.h do not count) and its memory domain is off or it is isolated, or it
@@ -303,7 +291,9 @@ lop_rule bool lop_demote_one(struct lop_sched *s, struct lop_world *world, enum 
 {
 	s32 cpu = LOP_NONE;
 	if (s->set[lop_set_index(set)].size > lop_target(s, set) && now_ns >= lop_due_ns(s, set))
-		cpu = lop_leaver(s, world, set);
+		cpu = lop_leaver(s, world, set, now_ns);
+	if (cpu == LOP_NOT_YET)
+		s->set[lop_set_index(set)].look_ns = now_ns + lop_rest_ns(&s->config);
 	if (cpu >= 0)
 		lop_leave(s, world, lop_cpu_index((u32)cpu), set, now_ns);
 	return cpu >= 0;

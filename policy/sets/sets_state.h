@@ -10,6 +10,7 @@ struct lop_members {
 	u64 demand;                        /* lop_active(); above bit 32, for the high set lop_undeclared(), for the green one lop_background() */
 	struct lop_cpus pinned;            /* CPUs that active tasks of limited affinity need as members */
 	u64 below_since_ns[LOP_MAX_CPUS + 1]; /* [k]: since when the k-th member is beyond the target, if it is */
+	u64 look_ns;                       /* when some member that is surplus has rested (room.h) */
 };
 
 /*
@@ -60,11 +61,4 @@ struct lop_heat {
 	struct lop_cpus hot;
 	u64 swapped_ns[LOP_MAX_NODES];     /* last swap by socket */
 	u64 swaps;
-};
-
-/* room.h */
-struct lop_room {
-	u32 members;                       /* beyond demand */
-	u32 moves;                         /* wakeups that changed their core since `since_ns` */
-	u64 since_ns, ends_ns;
 };

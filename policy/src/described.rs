@@ -187,9 +187,9 @@ impl Sched {
     }
     /// Which CPU would leave next.
     #[must_use]
-    pub fn leaver(&self, set: Set) -> i32 {
+    pub fn leaver(&self, set: Set, now_ns: u64) -> i32 {
         let mut scratch = ffi::lop_world::default();
-        unsafe { ffi::lop_leaver(self, &mut scratch, set) }
+        unsafe { ffi::lop_leaver(self, &mut scratch, set, now_ns) }
     }
     /// Memory domain that a plan in force gives the task.
     #[must_use]

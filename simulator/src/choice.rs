@@ -129,8 +129,7 @@ impl AutoRule {
     fn leave_out(self, config: &mut Config, chosen: &Config) {
         match self {
             Self::Watts => {
-                (config.spare, config.last_hold_ns) = (chosen.spare, chosen.last_hold_ns);
-                (config.room_permille, config.green) = (chosen.room_permille, chosen.green);
+                (config.spare, config.last_hold_ns, config.green) = (chosen.spare, chosen.last_hold_ns, chosen.green);
             }
             Self::Kinds => Self::Rank.leave_out(config, chosen),
             // Not in the configuration: the engine asks `SetsVariant::sets_speeds()`.
@@ -139,7 +138,7 @@ impl AutoRule {
             Self::Sets => config.sizing = Sizing::All,
             Self::Spare => config.spare = 0,
             Self::Last => config.last_hold_ns = config.last_hold_ns.min(config.hold_ns),
-            Self::Room => config.room_permille = 0,
+            Self::Room => config.room = false,
             Self::Rank => (config.rules, config.specialise) = (config.rules & rules::WHOLE, false),
             Self::Phases => config.rules &= !rules::PHASES,
             Self::Longest => config.rules &= !rules::LONGEST,

@@ -131,8 +131,8 @@ mod tests {
             .map(|watts| watts.config(Named::Auto, Goal::Balanced, 10_000_000, &machine()));
         assert_eq!((measured.spare, unknown.spare), (0, 1));
         assert_eq!(
-            (unknown.nr_rungs, unknown.room_permille, unknown.power.core_mw),
-            (0, 0, 0)
+            (unknown.nr_rungs, unknown.room, unknown.power.core_mw),
+            (0, true, 0)
         );
         assert_eq!(unknown.last_hold_ns, 1_000_000_000);
         assert_eq!(

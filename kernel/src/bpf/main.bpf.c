@@ -38,7 +38,7 @@ const volatile bool plans_domains, plans_kinds;
 #define plans (plans_domains || plans_kinds)
 #define lop_has_domains(s) (plans_domains)
 #define lop_has_specialists(s) (plans_kinds)
-/* Whether the high set has room beyond demand where tasks change cores too often. */
+/* Whether cores stay for tasks that sleep for a moment. */
 const volatile bool makes_room;
 #define lop_uses_room(s) (makes_room)
 /* Whether a core may be reserved for the system's own work. */

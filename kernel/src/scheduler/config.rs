@@ -302,11 +302,8 @@ mod tests {
                 _ => Sizing::ByDemand,
             };
             assert_eq!(found.sizing, sizing, "{policy:?}");
-            assert_eq!(
-                (found.green, found.room_permille),
-                (GreenWork::None, 0),
-                "{policy:?}: by watts alone"
-            );
+            assert_eq!(found.green, GreenWork::None, "{policy:?}: by watts alone");
+            assert_eq!(found.room, policy == Named::Auto, "{policy:?}");
         }
     }
 }

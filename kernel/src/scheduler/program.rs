@@ -345,7 +345,7 @@ fn open_and_load(
     rodata.reserves = config.reserve != Reserve::Never;
     rodata.paces = config.green == GreenWork::Paced;
     rodata.places_light = config.light;
-    rodata.makes_room = config.room_permille != 0;
+    rodata.makes_room = config.room;
     for (rung, perf) in config.rung.iter().zip(&mut rodata.rung_perf) {
         *perf = perf_of_permille(rung.speed_permille);
     }

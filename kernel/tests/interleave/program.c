@@ -307,7 +307,7 @@ static bool could_change(enum lop_set set)
 {
 	u32 size = lopsided.set[set].size, target = lop_target(&lopsided, set);
 	return size < target || lop_next_pinned(&lopsided, set) >= 0 ||
-	       (size > target && lop_leaver(&lopsided, &timer_context, set) >= 0);
+	       (size > target && lop_leaver(&lopsided, &timer_context, set, lop_env_now_ns(&timer_context)) >= 0);
 }
 
 const char *find_fault(unsigned *cpu)

@@ -65,7 +65,7 @@ fn domains_and_kinds_decide_about_plans_and_ranks() {
 
 /// 2 * 0.1 ms / 10 ms is 2 %. 3 W of 450 are 0.7 %; 6.2 W of 117 are 5.3 %; 9 W of 450 are 2 % and not below. 7 W and 3 W of
 /// its domain are 2.2 %, and 2 * 0.1 ms * 450 / 10 = 9 ms.
-/// Migrations may cost half of the share that a core draws, and 1 % in any case. The last core stays for 2 * 0.1 ms *
+/// The last core stays for 2 * 0.1 ms *
 /// 450 / 3 = 30 ms, 3.774 and 10 ms; with 3 W of its domain beside for half of 30 ms; with 26 W of its domain for 2 * 0.1 ms * 105 / 27 = 0.778 ms; with a domain of
 /// 180 W of 195 that needs a second to come back for 2.167 s; where it draws nothing for a second.
 #[test]
@@ -77,38 +77,38 @@ fn an_idle_core_is_kept_high_where_that_costs_less_than_it_saves() {
         domain_rise_ns,
         ..machine()
     };
-    for (traits, spare, last_hold_us, room_permille) in [
-        (with(450_000, 3_000, 0, 100 * US), 1, 30_000, 10),
-        (with(117_000, 6_200, 0, 100 * US), 0, 3_774, 26),
-        (with(450_000, 9_000, 0, 100 * US), 0, 10_000, 10),
-        (with(450_000, 7_000, 3_000, 100 * US), 0, 9_000, 10),
-        (with(450_000, 3_000, 3_000, 100 * US), 1, 15_000, 10),
-        (with(105_000, 1_000, 26_000, 100 * US), 0, 777, 10),
-        (with(195_000, 0, 180_000, S), 0, 2_166_666, 10),
-        (with(450_000, 0, 0, 100 * US), 1, LAST_HOLD / US, 10),
+    for (traits, spare, last_hold_us) in [
+        (with(450_000, 3_000, 0, 100 * US), 1, 30_000),
+        (with(117_000, 6_200, 0, 100 * US), 0, 3_774),
+        (with(450_000, 9_000, 0, 100 * US), 0, 10_000),
+        (with(450_000, 7_000, 3_000, 100 * US), 0, 9_000),
+        (with(450_000, 3_000, 3_000, 100 * US), 1, 15_000),
+        (with(105_000, 1_000, 26_000, 100 * US), 0, 777),
+        (with(195_000, 0, 180_000, S), 0, 2_166_666),
+        (with(450_000, 0, 0, 100 * US), 1, LAST_HOLD / US),
     ] {
         let config = auto(&traits);
-        let has = (config.spare, config.last_hold_ns / US, config.room_permille);
-        assert_eq!(has, (spare, last_hold_us, room_permille), "{traits:?}");
+        let has = (config.spare, config.last_hold_ns / US);
+        assert_eq!(has, (spare, last_hold_us), "{traits:?}");
     }
 }
 
 /// A rise of 0.1 ms in 10 ms. Balanced, a second costs twice what the machine draws: 9 W of 900 W pay at less than 18 W. For energy it costs
-/// that once: at less than 9 W. Migrations may cost twice the share then: 6.2 of 117 W are 5.2 %. The last core stays half as long: 0.1 ms * 450 / 3 =
-/// 15 ms. For speed all stays, whatever it draws, and room is made at 1 %.
+/// that once: at less than 9 W. The last core stays half as long: 0.1 ms * 450 / 3 =
+/// 15 ms. For speed all stays, whatever it draws.
 #[test]
 fn the_goal_is_what_a_second_is_worth() {
     use Goal::{Balanced, Energy, Speed};
     let last_us = LAST_HOLD / US;
-    for (goal, machine_mw, core_mw, spare, last_hold_us, room_permille) in [
-        (Balanced, 900_000, 9_000, 1, 20_000, 10),
-        (Energy, 900_000, 9_000, 0, 10_000, 10),
-        (Energy, 900_000, 8_999, 1, 10_001, 10),
-        (Balanced, 450_000, 3_000, 1, 30_000, 10),
-        (Energy, 450_000, 3_000, 1, 15_000, 10),
-        (Energy, 117_000, 6_200, 0, 1_887, 52),
-        (Speed, 117_000, 6_200, 1, last_us, 10),
-        (Speed, 1, u32::MAX, 1, last_us, 10),
+    for (goal, machine_mw, core_mw, spare, last_hold_us) in [
+        (Balanced, 900_000, 9_000, 1, 20_000),
+        (Energy, 900_000, 9_000, 0, 10_000),
+        (Energy, 900_000, 8_999, 1, 10_001),
+        (Balanced, 450_000, 3_000, 1, 30_000),
+        (Energy, 450_000, 3_000, 1, 15_000),
+        (Energy, 117_000, 6_200, 0, 1_887),
+        (Speed, 117_000, 6_200, 1, last_us),
+        (Speed, 1, u32::MAX, 1, last_us),
     ] {
         let config = auto(&Traits {
             goal,
@@ -116,10 +116,10 @@ fn the_goal_is_what_a_second_is_worth() {
             core_mw,
             ..machine()
         });
-        let has = (config.spare, config.last_hold_ns / US, config.room_permille);
+        let has = (config.spare, config.last_hold_ns / US);
         assert_eq!(
             has,
-            (spare, last_hold_us, room_permille),
+            (spare, last_hold_us),
             "{goal:?}, {core_mw} of {machine_mw} mW"
         );
     }

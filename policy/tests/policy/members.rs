@@ -191,7 +191,7 @@ fn leaver(place: impl Fn(usize) -> CpuPlace, hot: &[u32]) -> i32 {
     }
     let now_ns = bench.now();
     bench.policy.rotate_heat(&mut bench.world, now_ns);
-    bench.policy.leaver(Set::High)
+    bench.policy.leaver(Set::High, u64::MAX)
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn the_last_to_join_leaves_first() {
         bench.pass(MS);
     }
     bench.block_all(&tasks);
-    assert_eq!(bench.policy.leaver(Set::High), 3);
+    assert_eq!(bench.policy.leaver(Set::High, u64::MAX), 3);
 }
 
 #[test]
@@ -251,10 +251,10 @@ fn only_an_idle_member_leaves() {
     let mut bench = Bench::flat(2);
     let tasks = bench.tasks(2);
     bench.wake_all(&tasks);
-    assert_eq!(bench.policy.leaver(Set::High), NONE);
+    assert_eq!(bench.policy.leaver(Set::High, u64::MAX), NONE);
     let cpu = bench.cpu_of(tasks[0]).expect("it runs");
     bench.block(tasks[0]);
-    assert_eq!(bench.policy.leaver(Set::High), cpu as i32);
+    assert_eq!(bench.policy.leaver(Set::High, u64::MAX), cpu as i32);
 }
 
 /// A core that joined the green set is not the last of its voltage domain if one high member is there.
@@ -277,7 +277,7 @@ fn green_cores_leave_where_no_high_member_keeps_the_voltage_up() {
     }
     assert_eq!(bench.green(), [1, 2]);
     bench.block_all(&tasks);
-    assert_eq!(bench.policy.leaver(Set::Green), 2);
+    assert_eq!(bench.policy.leaver(Set::Green, u64::MAX), 2);
 }
 
 /// Of nodes with three and two members, one leaves of the node with three, though another joined last.
@@ -294,7 +294,7 @@ fn one_of_the_fuller_node_leaves_by_each_member() {
         bench.pass(MS);
     }
     bench.block_all(&tasks);
-    assert_eq!(bench.policy.leaver(Set::High), 2);
+    assert_eq!(bench.policy.leaver(Set::High, u64::MAX), 2);
 }
 
 /// Without a ladder green cores are of the fastest kind, which is that of CPUs 2 and 3.

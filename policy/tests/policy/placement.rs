@@ -231,3 +231,32 @@ fn an_idle_member_that_a_task_may_use_does_not_leave_under_its_hands() {
     assert_eq!(bench.wake(late), (0, true));
     assert_eq!(bench.high(), [0, 1]);
 }
+
+/// Three kinds of one CPU each, all high. A task that ran on the slowest comes back to it within T_hold, though faster ones are idle; one
+/// that slept for longer goes to the fastest, and so does one whose CPU is taken.
+#[test]
+fn who_returns_soon_finds_its_cpu_whatever_its_kind() {
+    for (slept_ns, taken, expected) in [(MS, false, 2), (HOLD - 1, false, 2), (HOLD, false, 0), (MS, true, 0)] {
+        let all_high = Config {
+            sizing: Sizing::All,
+            ..config()
+        };
+        let kinds = |cpu: usize| CpuPlace {
+            tier: cpu as u16,
+            ..flat(cpu)
+        };
+        let mut bench = Bench::new(3, all_high, kinds);
+        let ids = bench.tasks(3);
+        bench.wake_all(&ids);
+        assert_eq!(bench.cpu_of(ids[2]), Some(2));
+        bench.pass(MS);
+        bench.block_all(&ids);
+        bench.pass(slept_ns);
+        if taken {
+            let other = bench.pinned([2]);
+            bench.wake(other);
+        }
+        bench.wake(ids[2]);
+        assert_eq!(bench.cpu_of(ids[2]), Some(expected), "{slept_ns} ns, taken: {taken}");
+    }
+}

@@ -4,7 +4,7 @@
 use crate::bench::{config, flat, Bench, MS, US};
 use crate::light::{base, home, homes, homes_of, run, woken};
 use crate::pace::{points, two_kinds};
-use crate::phase::{asymmetric, MIGRATION};
+use crate::phase::{asymmetric, LASTS, MIGRATION};
 use crate::sets::wake_meanwhile;
 use lop_policy::{hint_flags, rules, Config, CpuPlace};
 
@@ -16,30 +16,29 @@ fn a_fast_core_that_falls_idle_takes_running_work_from_a_slow_one() {
     let ids = bench.tasks(3);
     bench.wake_all(&ids);
     assert_eq!(bench.cpu_of(ids[0]), Some(0));
-    bench.pass(MS);
+    bench.pass(LASTS);
     bench.block(ids[0]);
     let on_fast: Vec<usize> = ids.iter().copied().filter(|&id| bench.cpu_of(id) == Some(0)).collect();
     assert_eq!(on_fast.len(), 1);
     assert_ne!(on_fast[0], ids[0]);
 }
 
-/// A task that has just woken may be done before it has moved: it is left until it has run for ten migrations.
+/// A task that has just woken may sleep soon: it is left until it has run for 2 ms.
 #[test]
-fn work_is_moved_when_what_remains_is_worth_ten_migrations() {
+fn work_is_moved_once_it_lasts() {
     let mut bench = asymmetric(3, 1, rules::TURNS);
     let ids = bench.tasks(2);
     bench.wake_all(&ids);
     bench.block(ids[0]);
     assert_eq!(bench.cpu_of(ids[1]), Some(1));
-    bench.pass(10 * MIGRATION - 1);
+    bench.pass(LASTS - 1);
     assert_eq!(bench.cpu_of(ids[1]), Some(1));
     bench.pass(US);
     assert_eq!(bench.cpu_of(ids[1]), Some(0));
 }
 
-/// CPUs 0 and 1 are SMT siblings on the fast core. With one of them busy the other is no better than a whole slow core.
-#[test]
-fn the_other_half_of_a_busy_core_takes_nothing() {
+/// CPUs 0 and 1 are SMT siblings on the fast core, 2 and 3 slow ones.
+fn two_halves() -> Bench {
     let halves = |cpu: usize| CpuPlace {
         tier: u16::from(cpu >= 2),
         next_sibling: [1, 0, 2, 3][cpu],
@@ -51,7 +50,50 @@ fn the_other_half_of_a_busy_core_takes_nothing() {
         turn_ns: 20 * MS,
         ..config()
     };
-    let mut bench = Bench::new(4, rules, halves);
+    Bench::new(4, rules, halves)
+}
+
+/// Both halves of the fast core are idle, and both tasks on slow ones are worth moving at once: one of them moves. What moves at the same moment
+/// would share that core.
+#[test]
+fn the_halves_of_an_idle_core_take_one_task() {
+    let mut bench = two_halves();
+    let ids = bench.tasks(3);
+    bench.wake_all(&ids);
+    let fast = *ids.iter().find(|&&id| bench.cpu_of(id) < Some(2)).expect("one is on the fast core");
+    bench.block(fast);
+    bench.pass(LASTS - 1);
+    assert_eq!(bench.policy.fast.moves, 0);
+    bench.pass(50 * MS);
+    let places: Vec<_> = ids.iter().filter_map(|&id| bench.cpu_of(id)).collect();
+    assert_eq!(places.iter().filter(|&&cpu| cpu < 2).count(), 1, "{places:?}");
+    assert!(places.iter().any(|&cpu| cpu >= 2), "{places:?}");
+}
+
+/// A task is on its way to one half of the fast core: for a task that starts on a slow one there is no whole core.
+#[test]
+fn a_core_that_a_task_is_on_its_way_to_is_not_whole() {
+    for (half, moves) in [(None, 1), (Some(0), 0), (Some(1), 0)] {
+        let mut bench = two_halves();
+        let ids = bench.tasks(2);
+        bench.wake_all(&ids);
+        assert_eq!([0, 1].map(|n| bench.cpu_of(ids[n])), [Some(0), Some(2)]);
+        if let Some(half) = half {
+            bench.owner.sched().fast.claimed.add(half);
+        }
+        bench.block(ids[0]);
+        bench.pass(LASTS);
+        if half.is_some() {
+            bench.run_and_preempt(2, MS);
+        }
+        assert_eq!(bench.policy.fast.moves, moves, "{half:?}");
+    }
+}
+
+/// CPUs 0 and 1 are SMT siblings on the fast core. With one of them busy the other is no better than a whole slow core.
+#[test]
+fn the_other_half_of_a_busy_core_takes_nothing() {
+    let mut bench = two_halves();
     let ids = bench.tasks(3);
     bench.wake_all(&ids);
     let places: Vec<_> = ids.iter().map(|&id| bench.cpu_of(id).unwrap()).collect();
@@ -160,7 +202,7 @@ fn one_pass_moves_eight_tasks() {
     };
     let (mut bench, ids) = busy();
     bench.block_all(&ids[..10]);
-    assert_eq!([10 * MIGRATION, 20 * MS].map(|ns| timer(&mut bench, ns)), [8, 2]);
+    assert_eq!([LASTS, 20 * MS].map(|ns| timer(&mut bench, ns)), [8, 2]);
     assert_eq!(timer(&mut busy().0, 20 * MS), 8);
 }
 

@@ -231,7 +231,7 @@ fn the_sibling_of_the_reserved_cpu_joins_last_and_leaves_first() {
     assert_eq!(order, [2, 4, 3, 5, 1]);
     assert_eq!(bench.high(), [1, 2, 3, 4, 5]);
     bench.block_all(&tasks);
-    assert_eq!(bench.policy.leaver(Set::High), 1);
+    assert_eq!(bench.policy.leaver(Set::High, u64::MAX), 1);
 }
 
 /// The same where all are members from the start: the choice is among idle ones, and even the CPU that the task ran on

@@ -124,12 +124,11 @@ fn count(configs: &[Option<Config>], differs: impl Fn(Option<Config>) -> bool) -
     configs.iter().filter(|config| differs(**config)).count()
 }
 
-/// What a configuration has or has not: how long the last core stays high, and how much room there is, follow from the watts in proportion, and plans for
-/// memory domains go by the watts themselves; times that the machine has are told, not chosen.
+/// What a configuration has or has not: how long the last core stays high follows from the watts in proportion, and plans for memory domains go by the watts
+/// themselves; times that the machine has are told, not chosen.
 fn rules(config: Config) -> Config {
     Config {
         power: Power::default(),
-        room_permille: config.room_permille.min(1),
         last_hold_ns: 0,
         hold_ns: 0,
         transition_ns: 0,
