@@ -685,6 +685,7 @@ lop_rule void lop_start(struct lop_sched *s, struct lop_world *world, u64 now_ns
 	int n;
 	lop_open(s);
 	lop_reserve(s, world, now_ns);
+	lop_start_high(s, world, now_ns);
 	lop_settle(s, world, LOP_NONE, now_ns);
 	lop_for(n, 0, LOP_MAX_CPUS) {
 		cpu = lop_cpus_next(&s->online, (u32)(cpu + 1));

@@ -10,9 +10,6 @@
  * Tested in: pull, phase. Studied in: sequential-phases, one-and-many, critical-sections, parsec-classes, longest-job, registration, hybrid-laptop, everything.
  */
 #define LOP_WORTH_MIGRATIONS 10
-#ifndef LOP_LASTS_NS /* a test that lasts for milliseconds has its own */
-#define LOP_LASTS_NS (2 * LOP_MS_NS)
-#endif
 /* At most this many moves in one pass; the rest follow in the next. */
 #define LOP_MOVES_AT_ONCE 8
 
@@ -25,7 +22,10 @@ lop_rule void lop_rank_timer_by(struct lop_sched *s, struct lop_world *world, u6
 }
 
 /* What a task of which nothing more is known has to have left, which is what it has run since it woke. */
-lop_rule u64 lop_lasts_ns(const struct lop_sched *s) { return lop_max(LOP_WORTH_MIGRATIONS * s->config.migration_ns, LOP_LASTS_NS); }
+lop_rule u64 lop_lasts_ns(const struct lop_sched *s)
+{
+	return lop_max(LOP_WORTH_MIGRATIONS * s->config.migration_ns, lop_uses_room(s) ? LOP_LASTS_NS : 1);
+}
 
 /* When it pays to move such a task that has just woken. */
 lop_rule u64 lop_worth_ns(const struct lop_sched *s, u64 now_ns) { return now_ns + lop_lasts_ns(s); }
@@ -197,9 +197,8 @@ lop_rule bool lop_must_go(const struct lop_sched *s, u32 cpu)
 
 /*
  * Moving pays:
- *     left >= 10 * migration,     and 2 ms where no length tells what is left
- * An awaited task moves at once, and so does a thread of known length that has not begun. A task that has run for less than 2 ms often
- * sleeps soon, and the one whose core it took comes back and has to go elsewhere (our choice: half a millisecond to 8 do as well in everything).
+ *     left >= 10 * migration,     and with room (room.h) 2 ms where no length tells what is left
+ * An awaited task moves at once, and so does a thread of known length that has not begun.
  */
 lop_rule bool lop_is_worth_moving(const struct lop_sched *s, u32 cpu, u64 now_ns)
 {

@@ -41,7 +41,7 @@ lop_rule bool lop_leaves_others_theirs(const struct lop_sched *s, bool returns)
 
 /*
  * The best of the idle members that the task may use, by these preferences: not the sibling of the reserved CPU, a core
- * without a busy sibling, its last CPU of whatever kind if it returns soon, the fastest kind, its last CPU, the memory domain it last ran
+ * without a busy sibling, with room its last CPU of whatever kind if it returns soon, the fastest kind, its last CPU, the memory domain it last ran
  * in, and then the longest member, which is surely at its speed, or as lop_leaves_others_theirs() decides. The last CPU only if it is at
  * speed. `returns`: lop_returns_soon(). A slow core loses the task to an idle fast one if it runs for long (pull.h).
  * In a set of fixed size (simple sets) the CPU that has been idle for longest: the set confines work, but keeps the
@@ -56,7 +56,7 @@ lop_subprog s32 lop_best_idle(const struct lop_sched *s lop_nonnull, struct lop_
 	if (lop_has_reserved(s))
 		lop_cpus_avoid(candidates, &s->reserved.beside);
 	lop_cpus_avoid(candidates, &s->beside_busy);
-	if (!(returns && at_speed && lop_cpus_has(candidates, last_cpu)))
+	if (!(lop_uses_room(s) && returns && at_speed && lop_cpus_has(candidates, last_cpu)))
 		lop_prefer_fast(s, candidates);
 	if (at_speed && lop_cpus_has(candidates, last_cpu))
 		return (s32)last_cpu;

@@ -415,6 +415,16 @@ lop_rule void lop_step_down(struct lop_sched *s, struct lop_world *world, u32 cp
 		lop_look_at(s, world, now_ns);
 }
 
+/* At the start h_min is 1: something ran until now, as it started this. */
+lop_rule void lop_start_high(struct lop_sched *s, struct lop_world *world, u64 now_ns)
+{
+	s32 cpu = s->config.sizing == LOP_SIZE_BY_DEMAND ? lop_joiner(s, world, LOP_HIGH, &s->open, LOP_NONE) : LOP_NONE;
+	if (cpu < 0 || !lop_lock(s))
+		return;
+	lop_join(s, world, lop_cpu_index((u32)cpu), LOP_HIGH, now_ns);
+	lop_unlock(s);
+}
+
 /*
  * The reservation ends. The CPU is in the low set like any other, or joins the high one at once. It still runs the
  * tasks that wait in its queue; after that they are ordinary. Its siblings get the speed of their sets back.

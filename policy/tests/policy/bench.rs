@@ -243,7 +243,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// `cpus` CPUs at 1 s, so that "never" (0) is long ago.
+    /// `cpus` CPUs that were never high, a second after the start at 1 s, so that "never" (0) is long ago.
     pub fn new(cpus: usize, config: Config, place: impl Fn(usize) -> CpuPlace) -> Self {
         Self::isolating(&[], cpus, config, place)
     }
@@ -275,6 +275,7 @@ impl Bench {
         };
         policy.start(&mut bench.world, S);
         bench.pass(S);
+        bench.owner.sched().membership.left_ns.ns.fill(0);
         bench
     }
     pub fn flat(cpus: usize) -> Self {

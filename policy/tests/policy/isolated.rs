@@ -171,6 +171,7 @@ fn a_fast_one_takes_nobody() {
 #[test]
 fn a_whole_core_of_them_takes_nobody() {
     let mut bench = Bench::isolating(&[2, 3], 6, ranked(rules::WHOLE), siblings);
+    bench.world.log.clear();
     let tasks = bench.tasks(4);
     bench.wake_all(&tasks);
     bench.pass(500 * MS);

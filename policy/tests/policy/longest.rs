@@ -2,7 +2,7 @@
 //! The threads with most declared work left get the fast cores.
 
 use crate::bench::{Bench, MS};
-use crate::phase::{asymmetric, LASTS, MIGRATION};
+use crate::phase::{asymmetric, MIGRATION};
 use lop_policy::{born, declare_length, median_length, rules, App, Task};
 
 /// A thread of the application that declared its length, woken.
@@ -112,7 +112,7 @@ fn what_is_nearly_done_stays_where_it_is() {
 }
 
 /// The same with a thread of 10 ms, declared too short: it has run for 15 ms beyond its length when the fast core falls
-/// idle, and goes there. So does one of 24.9 ms, which has to run for 0.2 ms beyond its length; the timer looks after 2 ms.
+/// idle, and goes there. So does one of 24.9 ms, once it has run for 0.2 ms beyond its length.
 #[test]
 fn what_has_outrun_its_length_is_not_nearly_done() {
     for (tenths, at_once) in [(100, true), (249, false)] {
@@ -122,7 +122,7 @@ fn what_has_outrun_its_length_is_not_nearly_done() {
         bench.pass(50 * MS);
         bench.end(ids[0]);
         assert_eq!(bench.cpu_of(ids[1]) == Some(0), at_once, "{tenths}");
-        bench.pass(LASTS);
+        bench.pass(MS);
         assert_eq!(bench.cpu_of(ids[1]), Some(0), "{tenths}");
     }
 }

@@ -5,8 +5,6 @@ use crate::bench::{config, flat, Bench, MS, US};
 use lop_policy::{hint_flags, rules, Config, CpuPlace};
 
 pub const MIGRATION: u64 = 20 * US;
-/// What a task has to have run for to be worth moving, where no length tells.
-pub const LASTS: u64 = 2 * MS;
 
 /// `fast` fast CPUs, then slow ones of half their speed.
 pub fn asymmetric(cpus: usize, fast: usize, rules: u32) -> Bench {
@@ -221,7 +219,7 @@ fn phases_shorter_than_a_migration_are_left_where_they_are() {
     assert_eq!((bench.apps[app].phases.count, bench.apps[app].phases.ns), (5, US));
     // Its core goes to another task meanwhile, so it stays on a slow one.
     bench.block(ids[0]);
-    bench.pass(LASTS);
+    bench.pass(MS);
     assert_eq!(bench.cpu_of(other[0]).min(bench.cpu_of(other[1])), Some(0));
     bench.wake(ids[0]);
     assert_ne!(bench.cpu_of(ids[0]), Some(0));

@@ -233,12 +233,19 @@ fn an_idle_member_that_a_task_may_use_does_not_leave_under_its_hands() {
 }
 
 /// Three kinds of one CPU each, all high. A task that ran on the slowest comes back to it within T_hold, though faster ones are idle; one
-/// that slept for longer goes to the fastest, and so does one whose CPU is taken.
+/// that slept for longer goes to the fastest, and so does one whose CPU is taken, and all without room.
 #[test]
 fn who_returns_soon_finds_its_cpu_whatever_its_kind() {
-    for (slept_ns, taken, expected) in [(MS, false, 2), (HOLD - 1, false, 2), (HOLD, false, 0), (MS, true, 0)] {
+    for (room, slept_ns, taken, expected) in [
+        (true, MS, false, 2),
+        (true, HOLD - 1, false, 2),
+        (true, HOLD, false, 0),
+        (true, MS, true, 0),
+        (false, MS, false, 0),
+    ] {
         let all_high = Config {
             sizing: Sizing::All,
+            room,
             ..config()
         };
         let kinds = |cpu: usize| CpuPlace {
@@ -257,6 +264,6 @@ fn who_returns_soon_finds_its_cpu_whatever_its_kind() {
             bench.wake(other);
         }
         bench.wake(ids[2]);
-        assert_eq!(bench.cpu_of(ids[2]), Some(expected), "{slept_ns} ns, taken: {taken}");
+        assert_eq!(bench.cpu_of(ids[2]), Some(expected), "room: {room}, {slept_ns} ns, taken: {taken}");
     }
 }

@@ -4,7 +4,7 @@
 use crate::bench::{config, flat, Bench, MS, US};
 use crate::light::{base, home, homes, homes_of, run, woken};
 use crate::pace::{points, two_kinds};
-use crate::phase::{asymmetric, LASTS, MIGRATION};
+use crate::phase::{asymmetric, MIGRATION};
 use crate::sets::wake_meanwhile;
 use lop_policy::{hint_flags, rules, Config, CpuPlace};
 
@@ -16,25 +16,29 @@ fn a_fast_core_that_falls_idle_takes_running_work_from_a_slow_one() {
     let ids = bench.tasks(3);
     bench.wake_all(&ids);
     assert_eq!(bench.cpu_of(ids[0]), Some(0));
-    bench.pass(LASTS);
+    bench.pass(MS);
     bench.block(ids[0]);
     let on_fast: Vec<usize> = ids.iter().copied().filter(|&id| bench.cpu_of(id) == Some(0)).collect();
     assert_eq!(on_fast.len(), 1);
     assert_ne!(on_fast[0], ids[0]);
 }
 
-/// A task that has just woken may sleep soon: it is left until it has run for 2 ms.
+/// A task that has just woken may be done before it has moved: it is left until it has run for ten migrations. With room it may sleep soon: until it has
+/// run for 2 ms.
 #[test]
-fn work_is_moved_once_it_lasts() {
-    let mut bench = asymmetric(3, 1, rules::TURNS);
-    let ids = bench.tasks(2);
-    bench.wake_all(&ids);
-    bench.block(ids[0]);
-    assert_eq!(bench.cpu_of(ids[1]), Some(1));
-    bench.pass(LASTS - 1);
-    assert_eq!(bench.cpu_of(ids[1]), Some(1));
-    bench.pass(US);
-    assert_eq!(bench.cpu_of(ids[1]), Some(0));
+fn work_is_moved_when_what_remains_is_worth_ten_migrations() {
+    for (room, lasts_ns) in [(false, 10 * MIGRATION), (true, 2 * MS)] {
+        let mut bench = asymmetric(3, 1, rules::TURNS);
+        bench.owner.sched().config.room = room;
+        let ids = bench.tasks(2);
+        bench.wake_all(&ids);
+        bench.block(ids[0]);
+        assert_eq!(bench.cpu_of(ids[1]), Some(1));
+        bench.pass(lasts_ns - 1);
+        assert_eq!(bench.cpu_of(ids[1]), Some(1));
+        bench.pass(US);
+        assert_eq!(bench.cpu_of(ids[1]), Some(0), "room: {room}");
+    }
 }
 
 /// CPUs 0 and 1 are SMT siblings on the fast core, 2 and 3 slow ones.
@@ -62,7 +66,7 @@ fn the_halves_of_an_idle_core_take_one_task() {
     bench.wake_all(&ids);
     let fast = *ids.iter().find(|&&id| bench.cpu_of(id) < Some(2)).expect("one is on the fast core");
     bench.block(fast);
-    bench.pass(LASTS - 1);
+    bench.pass(10 * MIGRATION - 1);
     assert_eq!(bench.policy.fast.moves, 0);
     bench.pass(50 * MS);
     let places: Vec<_> = ids.iter().filter_map(|&id| bench.cpu_of(id)).collect();
@@ -82,7 +86,7 @@ fn a_core_that_a_task_is_on_its_way_to_is_not_whole() {
             bench.owner.sched().fast.claimed.add(half);
         }
         bench.block(ids[0]);
-        bench.pass(LASTS);
+        bench.pass(10 * MIGRATION);
         if half.is_some() {
             bench.run_and_preempt(2, MS);
         }
@@ -202,7 +206,7 @@ fn one_pass_moves_eight_tasks() {
     };
     let (mut bench, ids) = busy();
     bench.block_all(&ids[..10]);
-    assert_eq!([LASTS, 20 * MS].map(|ns| timer(&mut bench, ns)), [8, 2]);
+    assert_eq!([10 * MIGRATION, 20 * MS].map(|ns| timer(&mut bench, ns)), [8, 2]);
     assert_eq!(timer(&mut busy().0, 20 * MS), 8);
 }
 

@@ -86,7 +86,6 @@ fn rank_is_a_strict_weak_order() {
                         length,
                         last_turn_ns,
                         speedup_permille,
-                        ..Rank::default()
                     });
                 }
             }

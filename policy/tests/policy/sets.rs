@@ -10,6 +10,15 @@ fn without_spare(cpus: usize) -> Bench {
     Bench::new(cpus, Config { spare: 0, ..config() }, flat)
 }
 
+/// Whoever starts the policy ran until now: one core is high for h_min, and leaves by itself.
+#[test]
+fn a_core_is_high_from_the_start() {
+    let bench = without_spare(4);
+    let changes = |set| bench.world.log.iter().filter(|&&asked| asked == Asked::Changed { cpu: 0, set }).count();
+    assert_eq!((changes(Set::High), changes(Set::Low)), (1, 1));
+    assert_eq!((bench.policy.membership.promotions, bench.size()), (1, 0));
+}
+
 #[test]
 fn the_set_grows_before_the_task_is_placed() {
     let mut bench = without_spare(4);

@@ -2,7 +2,7 @@
 //! With SMT, a whole core comes before a share of one.
 
 use crate::bench::{config, flat, Bench, MS, US};
-use crate::phase::{LASTS, MIGRATION};
+use crate::phase::MIGRATION;
 use lop_policy::{rules, Config, CpuPlace, NONE};
 
 /// Cores of two CPUs each: 0 and 1, 2 and 3, and so on.
@@ -65,16 +65,19 @@ fn half_a_core_takes_nobody() {
     assert_eq!(bench.policy.fast.moves, 0);
 }
 
-/// A core falls idle when the tasks have run for 50 us: one of them moves 2 ms later.
+/// Ten migrations of 20 us: a task that woke 50 us ago moves 150 us later.
 #[test]
 fn who_has_just_woken_shares_until_moving_pays() {
     let mut bench = bench(4, rules::WHOLE, pairs);
     let left = second_core_falls_idle(&mut bench, 4, 50 * US);
     let shared = |bench: &Bench| core_of(bench, left[0]) == core_of(bench, left[1]);
-    bench.pass(LASTS - 1);
+    bench.pass(150 * US - 1);
     assert!(shared(&bench));
-    bench.pass(US);
-    assert!(!shared(&bench));
+    bench.pass(51 * US);
+    assert!(
+        !shared(&bench),
+        "the timer looks ten migrations after the core fell idle"
+    );
 }
 
 /// Three cores, all busy; two of them fall idle. The third keeps one task, and one of the idle cores stays idle.
