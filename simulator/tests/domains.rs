@@ -293,7 +293,7 @@ fn gather_is_never_far_above_the_better_of_pack_and_scatter() {
     );
 }
 
-/// Eight applications that hardly use memory: 8 * 15 W and one machine of 180 W, but for the first seconds, in which nothing is known.
+/// Eight applications that hardly use memory: 8 * 15 W and one machine of 180 W, which is on from the start.
 #[test]
 fn gather_switches_a_machine_off_that_it_does_not_need() {
     let machine = built_in("opteron-2x4-pair");
@@ -302,7 +302,7 @@ fn gather_switches_a_machine_off_that_it_does_not_need() {
     let on_s: Vec<f64> = domains.iter().map(|energy_j| energy_j / 180.0).collect();
     let (least, most) = (on_s[0].min(on_s[1]), on_s[0].max(on_s[1]));
     let run_s = outcome.time_ns as f64 / 1e9;
-    assert!((1.0..4.0).contains(&least), "{on_s:?}");
+    assert!(least < 4.0, "{on_s:?}");
     assert!(run_s - most < 1.5, "{on_s:?} of {run_s} s");
 }
 
@@ -327,10 +327,11 @@ fn what_applications_declare_stands_in_for_counters() {
 fn gather_opens_a_domain_for_a_burst() {
     let machine = built_in("opteron-2x4-pair");
     let mut tasks = vec![program("steady", vec![run_ms(10_000)])];
-    tasks.extend((0..12).map(|_| program("burst", vec![sleep_ms(5_000), run_ms(1_000)])));
+    // The first three begin at once, on the domain that is on from the start, the others once theirs are, after a second.
+    tasks.extend((0..12).map(|n| program("burst", vec![sleep_ms(if n < 3 { 6_000 } else { 5_000 }), run_ms(1_000)])));
     let outcome = run_traced(&machine, &workload_of(tasks), "gather");
     let ends = last_stop_ns(&outcome);
-    // All begin once the machines are on, after a second, and sleep for five; 1 s of work takes 1.043 s at 0.9583 of the reference speed.
+    // All come after six seconds; 1 s of work takes 1.043 s at 0.9583 of the reference speed.
     // Seven find a core of the machine that is on, the others one of the machine that is back after a second.
     let soon = ends[1..].iter().filter(|&&ns| ns < 7_060 * MS).count();
     assert_eq!(soon, 7, "{ends:?}");

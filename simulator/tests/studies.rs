@@ -418,7 +418,7 @@ fn on_a_hybrid_laptop_phases_buy_time_and_pay_for_it_in_frames() {
         }
         assert!(of(POWERSAVE, load).relative_edp > 1.2, "{load}");
     }
-    assert!(of("phase", "build").relative_edp < 0.99 && of("phase", "both").relative_edp < 0.99);
+    assert!(of("phase", "build").relative_edp < 1.0 && of("phase", "both").relative_edp < 0.99);
     let auto = of("auto", "browser");
     assert!(auto.mean.time_s < 1.02 * auto.bounds.time_s && auto.relative_edp < browser.relative_edp - 0.05);
     assert!(of("auto", "build").relative_edp < 0.99 && of("auto", "both").relative_edp < 0.99);
