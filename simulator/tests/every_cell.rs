@@ -63,7 +63,7 @@ fn named(cells: impl Iterator<Item = &'static Cell>) -> Vec<String> {
 
 /// See docs/experiments.md for the causes of the exceptions.
 #[test]
-fn where_cores_differ_auto_is_behind_what_ships_in_time_in_eleven_cells() {
+fn where_cores_differ_auto_is_behind_what_ships_in_time_in_seven_cells() {
     let asymmetric: Vec<&Cell> = cells().iter().filter(|cell| is_asymmetric(cell)).collect();
     assert_eq!(asymmetric.len(), 4 * 26 + 4 * 27);
     let most = [
@@ -82,10 +82,6 @@ fn where_cores_differ_auto_is_behind_what_ships_in_time_in_eleven_cells() {
     let behind = asymmetric.into_iter().filter(|cell| cell.time > NEARLY_AS_FAST);
     let expected = [
         "laptop-hybrid: coupled",
-        "laptop-hybrid: one-and-many",
-        "laptop-hybrid: parallel-for",
-        "laptop-hybrid: parsec-like-frames",
-        "laptop-three-kinds: parallel-for",
         "phone-three-kinds: barriers",
         "phone-2024: browser-and-build",
         "phone-2024: global-sum",
@@ -108,7 +104,7 @@ fn on_equal_cores_sets_take_a_tenth_longer_in_few_cells() {
         let is_late = move |cell: &&Cell| time_s(cell, policy) > 1.1 * time_s(cell, "linux:performance");
         named(cells().iter().filter(|cell| !is_asymmetric(cell)).filter(is_late))
     };
-    assert_eq!(late("auto"), ["opteron-2x4-pair: recorded-build"]);
+    assert_eq!(late("auto"), [""; 0]);
     let spare = [
         "xeon-1870-x2: global-sum",
         "opteron-2x4: global-sum",
@@ -120,7 +116,6 @@ fn on_equal_cores_sets_take_a_tenth_longer_in_few_cells() {
         "opteron-2352-x2: global-sum",
         "xeon-1870-x2: global-sum",
         "opteron-2x4: global-sum",
-        "opteron-2x4-pair: recorded-build",
         "poweredge-2650: pipeline",
         "poweredge-2650: recorded-build",
         "server-2x64: global-sum",
@@ -149,12 +144,12 @@ fn the_cells_near_the_lowest_edp_are_as_many_as_docs_say() {
     let (sources, rest): (Vec<&Cell>, Vec<&Cell>) = cells().iter().partition(|cell| of_sources(cell));
     assert_eq!((sources.len(), rest.len()), (11 * 21 + 6 + 4 * 9, 287), "cells");
     let near = |cells: &[&Cell]| cells.iter().filter(|cell| !cell.is_behind()).count();
-    assert_eq!((near(&sources), near(&rest)), (252, 201));
+    assert_eq!((near(&sources), near(&rest)), (250, 200));
 }
 
 /// Energy at equal lateness.
 #[test]
-fn in_122_of_140_cells_of_the_clock_nobody_as_early_takes_less_energy() {
+fn in_125_of_140_cells_of_the_clock_nobody_as_early_takes_less_energy() {
     let energies: Vec<f64> = cells().iter().filter_map(|cell| cell.energy).collect();
     assert_eq!(energies.len(), 140);
     assert!(
@@ -163,6 +158,6 @@ fn in_122_of_140_cells_of_the_clock_nobody_as_early_takes_less_energy() {
     );
     assert_eq!(
         energies.iter().filter(|energy| **energy <= NEARLY_LOWEST_EDP).count(),
-        122
+        125
     );
 }
