@@ -86,6 +86,21 @@ pub fn rise_ns(machine: &Machine) -> u64 {
     machine.cpufreq.transition_ns + machine.park.map_or(0, |park| park.exit_ns)
 }
 
+/// Whether work costs less on the slowest kind than on the fastest, both at the top, with all cores busy: each has a share of what a second costs.
+///
+/// ```text
+/// (P_busy - P_sleep + P_shared + second / cores) / rate        second: the machine's power and lambda (policy/core/auto.h)
+/// ```
+fn slow_is_cheaper(machine: &Machine, goal: Goal, machine_mw: u32) -> bool {
+    let second_mw = u64::from(machine_mw) * if goal == Goal::Energy { 1 } else { 2 };
+    let of_each_mw = u32::try_from(second_mw / machine.nr_cores as u64).unwrap_or(u32::MAX);
+    let points = points(machine);
+    let fast = &points[machine.kinds[0].opps.len() - 1];
+    points.last().is_some_and(|slow| {
+        slow.at.tier > 0 && lop_policy::cost_uj(slow, of_each_mw) < lop_policy::cost_uj(fast, of_each_mw)
+    })
+}
+
 /// What `auto` chooses its rules by, for this goal. Watts are those of the first kind of core; a low core is parked if the machine can park.
 pub fn traits(machine: &Machine, goal: Goal) -> Traits {
     let kind = &machine.kinds[0];
@@ -93,12 +108,14 @@ pub fn traits(machine: &Machine, goal: Goal) -> Traits {
     let low_uw = machine.park.map_or(low.idle_uw, |park| park.power_uw);
     let low_domain_uw = machine.park.and_then(|park| park.domain_uw).unwrap_or(low.domain_uw);
     let others_uw = (machine.nr_cores as u64 - 1) * low_uw;
+    let machine_mw = mw(machine.base_uw + machine.dram.idle_uw + top.busy_uw + top.domain_uw + others_uw);
     Traits {
         goal,
         nr_memory_domains: machine.nr_memory_domains as u32,
         nr_tiers: machine.kinds.len() as u32,
         threads_per_core: most_threads(machine),
-        machine_mw: mw(machine.base_uw + machine.dram.idle_uw + top.busy_uw + top.domain_uw + others_uw),
+        machine_mw,
+        slow_is_cheaper: slow_is_cheaper(machine, goal, machine_mw),
         places_by_energy: machine.ships.governor == Some(Governor::Eas) && machine.cpus.len() <= LIGHT_CPUS,
         core_mw: mw(top.idle_uw.saturating_sub(low_uw)),
         domain_mw: mw(top.domain_uw.saturating_sub(low_domain_uw)),
@@ -247,6 +264,7 @@ pub fn config_of_guess(policy: Named, goal: Goal, hold_ns: u64, machine: &Machin
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::input::Override;
 
     /// (0.364 - 0.01) W at 0.137 of the rate; (17 - 0.01 + 3 - 0.94) W.
     #[test]
@@ -255,6 +273,22 @@ mod tests {
         let costs_uj: Vec<u64> = points.iter().map(|point| lop_policy::cost_uj(point, 0)).collect();
         let (performance, efficiency) = costs_uj.split_at(6);
         assert_eq!((efficiency[0], performance[5]), (2_583, 19_050));
+    }
+
+    /// With 12 cores and 24.6 W a second costs each 4.1 W: (16.99 + 2.06 + 4.1) W on a performance core, (3.49 + 1.37 + 4.1) W at 0.58 of its rate on an
+    /// efficiency core. Cores that only have lower clocks share the power of the machine for longer.
+    #[test]
+    fn slow_cores_are_cheaper_where_they_are_of_another_kind() {
+        let of = |name: &str, sets: &[Override]| traits(&crate::load(name, sets).unwrap(), Goal::Balanced).slow_is_cheaper;
+        for name in ["laptop-hybrid", "laptop-three-kinds", "desktop-hybrid"] {
+            assert!(of(name, &[]), "{name}");
+        }
+        let slowed = Override {
+            key: "max_mhz".to_string(),
+            value: "[2000, 1000]".to_string(),
+        };
+        assert!(!of("opteron-8350-x4", &[slowed]));
+        assert!(!of("opteron-16", &[]) && !of("phenom-9750", &[]));
     }
 
     /// A laptop with one core busy at the top draws 4 + 0.5 + 17 + 3 + 11 * 0.01 W, of which (17 - 0.01) + (3 - 0.94) W are the core's.

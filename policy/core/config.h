@@ -63,6 +63,7 @@ struct lop_config {
 	enum lop_domains domains;
 	struct lop_power power; /* all 0: not known */
 	bool room;            /* cores stay for tasks that sleep for a moment (room.h) */
+	bool keeps_kind;      /* with room: such tasks stay on their kind of core, too */
 	bool only_known;      /* plans for memory domains move only threads of known intensity */
 	bool specialise;      /* tasks that gain most from fast cores swap with tasks that have them (specialise.h) */
 	u64 transition_ns;    /* until a new member runs at its speed */

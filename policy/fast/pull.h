@@ -24,7 +24,7 @@ lop_rule void lop_rank_timer_by(struct lop_sched *s, struct lop_world *world, u6
 /* What a task of which nothing more is known has to have left, which is what it has run since it woke. */
 lop_rule u64 lop_lasts_ns(const struct lop_sched *s)
 {
-	return lop_max(LOP_WORTH_MIGRATIONS * s->config.migration_ns, lop_uses_room(s) ? LOP_LASTS_NS : 1);
+	return lop_max(LOP_WORTH_MIGRATIONS * s->config.migration_ns, lop_uses_room(s) && s->config.keeps_kind ? LOP_LASTS_NS : 1);
 }
 
 /* When it pays to move such a task that has just woken. */
@@ -197,10 +197,10 @@ lop_rule bool lop_must_go(const struct lop_sched *s, u32 cpu)
 
 /*
  * Moving pays:
- *     left >= 10 * migration,     and with room (room.h) 2 ms where no length tells what is left
+ *     left >= 10 * migration,     and where kinds are kept (room.h) 2 ms if no length tells what is left
  * An awaited task moves at once, and so does a thread of known length that has not begun.
  */
-lop_rule bool lop_is_worth_moving(const struct lop_sched *s, u32 cpu, u64 now_ns)
+lop_subprog bool lop_is_worth_moving(const struct lop_sched *s lop_nonnull, u32 cpu, u64 now_ns)
 {
 	const struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
 	if (on->rank.class == LOP_AWAITED || (on->rank.length && !on->done_ns && on->since_ns >= now_ns))
@@ -303,14 +303,13 @@ lop_rule void lop_pull_all(struct lop_sched *s, struct lop_world *world, u64 now
 lop_subprog bool lop_upmigrate(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu, u64 now_ns)
 {
 	const struct lop_rank *rank = &s->fast.on[lop_cpu_index(cpu)].rank;
-	u64 worth_ns = lop_worth_ns(s, now_ns);
 	u32 tier = lop_tier_of(s, cpu);
 	s32 to;
 	if (!tier || !lop_may_leave(s, cpu) || rank->class == LOP_YIELDS)
 		return false;
 	if (!lop_is_worth_moving(s, cpu, now_ns)) {
-		if (!lop_rank_timer_is_set(s, worth_ns, now_ns) && lop_idle_faster(s, world, tier) >= 0)
-			lop_rank_timer_by(s, world, worth_ns, now_ns);
+		if (!lop_rank_timer_is_set(s, lop_worth_ns(s, now_ns), now_ns) && lop_idle_faster(s, world, tier) >= 0)
+			lop_rank_timer_by(s, world, lop_worth_ns(s, now_ns), now_ns);
 		return false;
 	}
 	to = lop_idle_faster(s, world, tier);

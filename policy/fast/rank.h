@@ -129,7 +129,11 @@ lop_rule bool lop_beside(const struct lop_sched *s, u32 cpu, const struct lop_cp
  * An SMT sibling of `cpu` is busy, or a task is on its way there: a task that comes here gets half of a core and takes it from the
  * sibling's task. Such a CPU is no fast core to move to.
  */
-lop_rule bool lop_is_halved(const struct lop_sched *s, u32 cpu) { return lop_cpus_has(&s->beside_busy, cpu) || lop_beside(s, cpu, &s->fast.claimed); }
+lop_subprog bool lop_is_halved(const struct lop_sched *s lop_nonnull, u32 cpu)
+{
+	cpu = lop_cpu_index(cpu);
+	return lop_cpus_has(&s->beside_busy, cpu) || lop_beside(s, cpu, &s->fast.claimed);
+}
 
 /* The lowest class that `rank` does not displace. */
 lop_rule u32 lop_displaces_below(const struct lop_rank *rank) { return rank->class + (rank->length != 0); }

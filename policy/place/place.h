@@ -41,25 +41,30 @@ lop_rule bool lop_leaves_others_theirs(const struct lop_sched *s, bool returns)
 
 /*
  * The best of the idle members that the task may use, by these preferences: not the sibling of the reserved CPU, a core
- * without a busy sibling, with room its last CPU of whatever kind if it returns soon, the fastest kind, its last CPU, the memory domain it last ran
- * in, and then the longest member, which is surely at its speed, or as lop_leaves_others_theirs() decides. The last CPU only if it is at
- * speed. `returns`: lop_returns_soon(). A slow core loses the task to an idle fast one if it runs for long (pull.h).
+ * without a busy sibling, the fastest kind, its last CPU if that is at speed, the memory domain it last ran in, and then the longest
+ * member, which is surely at its speed, or as lop_leaves_others_theirs() decides. `returns`: lop_returns_soon(). Where kinds are kept (room.h) a task that
+ * returns soon goes to its last CPU of whatever kind, unless a faster one has rested, so that nobody comes back to it.
  * In a set of fixed size (simple sets) the CPU that has been idle for longest: the set confines work, but keeps the
  * fairness among cores.
  */
 lop_subprog s32 lop_best_idle(const struct lop_sched *s lop_nonnull, struct lop_cpus *candidates lop_nonnull, u32 last_cpu, bool returns, u64 now_ns)
 {
 	const struct lop_topology *top = &s->topology;
-	bool at_speed = lop_at_speed(s, last_cpu, now_ns);
+	bool at_speed = lop_at_speed(s, last_cpu, now_ns), keeps;
 	if (s->config.sizing == LOP_SIZE_FIXED)
 		return lop_earliest(candidates, &s->idle_since_ns, LOP_MAX_CPUS);
 	if (lop_has_reserved(s))
 		lop_cpus_avoid(candidates, &s->reserved.beside);
 	lop_cpus_avoid(candidates, &s->beside_busy);
-	if (!(lop_uses_room(s) && returns && at_speed && lop_cpus_has(candidates, last_cpu)))
-		lop_prefer_fast(s, candidates);
+	keeps = lop_uses_room(s) && s->config.keeps_kind && returns && at_speed && lop_cpus_has(candidates, last_cpu);
+	lop_prefer_fast(s, candidates);
 	if (at_speed && lop_cpus_has(candidates, last_cpu))
 		return (s32)last_cpu;
+	if (keeps) {
+		s32 faster = lop_earliest(candidates, &s->idle_since_ns, LOP_MOST_COMPARED);
+		bool is_free = faster >= 0 && lop_at_speed(s, (u32)faster, now_ns) && lop_has_rested(s, (u32)faster, now_ns);
+		return is_free ? faster : (s32)last_cpu;
+	}
 	if (top->nr_memory_domains > 1)
 		lop_cpus_prefer(candidates, &top->memory_cpus[top->memory_domain[lop_cpu_index(last_cpu)] &
 							       (LOP_MAX_MEMORY_DOMAINS - 1)]);

@@ -8,10 +8,11 @@
  * leaves between two turns is missed at the next one: the thread goes to another core, takes it from the thread that comes back
  * there, and so on for as long as they share the lock. So
  *     1. a surplus member stays while tasks come back to it, lop_has_rested()
- *     2. a task that returns soon goes to its last CPU, whatever its kind (place.h)
- *     3. one that finds it taken leaves others theirs (place.h)
+ *     2. a task that finds its last CPU taken leaves others theirs (place.h)
+ * and where slow cores are the cheaper ones (auto.h), so that an idle fast core is not worth a change of kinds,
+ *     3. a task that returns soon goes to its last CPU, unless a faster one has rested (place.h)
  *     4. rank moves a task to another core once it has run for 2 ms, if nothing else is known of it (pull.h)
- * The four times in it were chosen by looking at everything: half a millisecond to 8 instead of 2, and 0.5 to 10 instead of 1, free as many cells.
+ * The times were chosen by looking at everything: half a millisecond to 8 instead of 2, and 0.5 to 10 instead of 1, free as many cells.
  * Tested in: room. Studied in: hybrid-laptop.
  */
 

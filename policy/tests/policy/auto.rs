@@ -24,6 +24,7 @@ fn machine() -> Traits {
         core_mw: 3_000,
         domain_mw: 0,
         places_by_energy: false,
+        slow_is_cheaper: false,
         rise_ns: 100 * US,
         domain_rise_ns: 100 * US,
     }
@@ -122,6 +123,26 @@ fn the_goal_is_what_a_second_is_worth() {
             (spare, last_hold_us),
             "{goal:?}, {core_mw} of {machine_mw} mW"
         );
+    }
+}
+
+/// Where slow cores are the cheaper ones tasks that sleep for a moment stay on their kind, unless only time counts or no watts are known.
+#[test]
+fn kinds_are_kept_where_slow_cores_are_cheaper() {
+    for (slow_is_cheaper, goal, machine_mw, keeps) in [
+        (true, Goal::Balanced, 450_000, true),
+        (true, Goal::Energy, 450_000, true),
+        (true, Goal::Speed, 450_000, false),
+        (true, Goal::Balanced, 0, false),
+        (false, Goal::Balanced, 450_000, false),
+    ] {
+        let config = auto(&Traits {
+            slow_is_cheaper,
+            goal,
+            machine_mw,
+            ..machine()
+        });
+        assert_eq!((config.room, config.keeps_kind), (true, keeps), "{goal:?}, {machine_mw} mW");
     }
 }
 

@@ -30,6 +30,7 @@ fn work_is_moved_when_what_remains_is_worth_ten_migrations() {
     for (room, lasts_ns) in [(false, 10 * MIGRATION), (true, 2 * MS)] {
         let mut bench = asymmetric(3, 1, rules::TURNS);
         bench.owner.sched().config.room = room;
+        bench.owner.sched().config.keeps_kind = true;
         let ids = bench.tasks(2);
         bench.wake_all(&ids);
         bench.block(ids[0]);
