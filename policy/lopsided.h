@@ -686,7 +686,7 @@ lop_rule void lop_start(struct lop_sched *s, struct lop_world *world, u64 now_ns
 	lop_open(s);
 	lop_reserve(s, world, now_ns);
 	lop_start_high(s, world, now_ns);
-	lop_settle(s, world, LOP_NONE, now_ns);
+	lop_resize(s, world, LOP_NONE, now_ns);
 	lop_for(n, 0, LOP_MAX_CPUS) {
 		cpu = lop_cpus_next(&s->online, (u32)(cpu + 1));
 		if (cpu < 0)
@@ -694,4 +694,5 @@ lop_rule void lop_start(struct lop_sched *s, struct lop_world *world, u64 now_ns
 		if (lop_set_of(s, (u32)cpu) == LOP_LOW)
 			lop_env_set_changed(world, lop_cpu_index((u32)cpu), LOP_LOW);
 	}
+	lop_settle(s, world, LOP_NONE, now_ns); /* the timer comes when all is told */
 }

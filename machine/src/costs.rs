@@ -279,7 +279,8 @@ mod tests {
     /// efficiency core. Cores that only have lower clocks share the power of the machine for longer.
     #[test]
     fn slow_cores_are_cheaper_where_they_are_of_another_kind() {
-        let of = |name: &str, sets: &[Override]| traits(&crate::load(name, sets).unwrap(), Goal::Balanced).slow_is_cheaper;
+        let of =
+            |name: &str, sets: &[Override]| traits(&crate::load(name, sets).unwrap(), Goal::Balanced).slow_is_cheaper;
         for name in ["laptop-hybrid", "laptop-three-kinds", "desktop-hybrid"] {
             assert!(of(name, &[]), "{name}");
         }

@@ -130,10 +130,7 @@ mod tests {
         let [measured, unknown] = [Watts::Measured, Watts::Unknown]
             .map(|watts| watts.config(Named::Auto, Goal::Balanced, 10_000_000, &machine()));
         assert_eq!((measured.spare, unknown.spare), (0, 1));
-        assert_eq!(
-            (unknown.nr_rungs, unknown.room, unknown.power.core_mw),
-            (0, true, 0)
-        );
+        assert_eq!((unknown.nr_rungs, unknown.room, unknown.power.core_mw), (0, true, 0));
         assert_eq!(unknown.last_hold_ns, 1_000_000_000);
         assert_eq!(
             (unknown.rules, unknown.specialise),

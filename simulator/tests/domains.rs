@@ -328,7 +328,12 @@ fn gather_opens_a_domain_for_a_burst() {
     let machine = built_in("opteron-2x4-pair");
     let mut tasks = vec![program("steady", vec![run_ms(10_000)])];
     // The first three begin at once, on the domain that is on from the start, the others once theirs are, after a second.
-    tasks.extend((0..12).map(|n| program("burst", vec![sleep_ms(if n < 3 { 6_000 } else { 5_000 }), run_ms(1_000)])));
+    tasks.extend((0..12).map(|n| {
+        program(
+            "burst",
+            vec![sleep_ms(if n < 3 { 6_000 } else { 5_000 }), run_ms(1_000)],
+        )
+    }));
     let outcome = run_traced(&machine, &workload_of(tasks), "gather");
     let ends = last_stop_ns(&outcome);
     // All come after six seconds; 1 s of work takes 1.043 s at 0.9583 of the reference speed.

@@ -118,11 +118,7 @@ fn the_goal_is_what_a_second_is_worth() {
             ..machine()
         });
         let has = (config.spare, config.last_hold_ns / US);
-        assert_eq!(
-            has,
-            (spare, last_hold_us),
-            "{goal:?}, {core_mw} of {machine_mw} mW"
-        );
+        assert_eq!(has, (spare, last_hold_us), "{goal:?}, {core_mw} of {machine_mw} mW");
     }
 }
 
@@ -142,7 +138,11 @@ fn kinds_are_kept_where_slow_cores_are_cheaper() {
             machine_mw,
             ..machine()
         });
-        assert_eq!((config.room, config.keeps_kind), (true, keeps), "{goal:?}, {machine_mw} mW");
+        assert_eq!(
+            (config.room, config.keeps_kind),
+            (true, keeps),
+            "{goal:?}, {machine_mw} mW"
+        );
     }
 }
 

@@ -65,7 +65,10 @@ fn the_halves_of_an_idle_core_take_one_task() {
     let mut bench = two_halves();
     let ids = bench.tasks(3);
     bench.wake_all(&ids);
-    let fast = *ids.iter().find(|&&id| bench.cpu_of(id) < Some(2)).expect("one is on the fast core");
+    let fast = *ids
+        .iter()
+        .find(|&&id| bench.cpu_of(id) < Some(2))
+        .expect("one is on the fast core");
     bench.block(fast);
     bench.pass(10 * MIGRATION - 1);
     assert_eq!(bench.policy.fast.moves, 0);

@@ -139,7 +139,14 @@ impl Machine {
 /// before.
 #[test]
 fn who_leaves_others_theirs_does_not_go_to_a_rising_core() {
-    let mut bench = Bench::new(4, Config { spare: 1, ..roomy(true) }, flat);
+    let mut bench = Bench::new(
+        4,
+        Config {
+            spare: 1,
+            ..roomy(true)
+        },
+        flat,
+    );
     let ids = bench.tasks(2);
     bench.wake(ids[0]);
     let before = bench.high();

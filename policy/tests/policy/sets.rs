@@ -14,7 +14,14 @@ fn without_spare(cpus: usize) -> Bench {
 #[test]
 fn a_core_is_high_from_the_start() {
     let bench = without_spare(4);
-    let changes = |set| bench.world.log.iter().filter(|&&asked| asked == Asked::Changed { cpu: 0, set }).count();
+    let changes = |set| {
+        bench
+            .world
+            .log
+            .iter()
+            .filter(|&&asked| asked == Asked::Changed { cpu: 0, set })
+            .count()
+    };
     assert_eq!((changes(Set::High), changes(Set::Low)), (1, 1));
     assert_eq!((bench.policy.membership.promotions, bench.size()), (1, 0));
 }
