@@ -18,7 +18,7 @@ const CALLED: &str = "
     ranks_before displaces class_on has_core_by_length
     note_counters declare_memory memory_class planned_mpmi speedup_of_mpmi is_planned
     spread gather predicted_edp root specialise plan_threads must_switch has_basis demand_permille home_of gains_more
-    set_domain set_domain_on wants_domain end_plans go_to
+    set_domain set_domain_on wants_domain end_plans go_to set_goal
     count_arrived is_better_place
 ";
 /// Prefixes dropped from enum constants.

@@ -2,6 +2,7 @@
 #pragma once
 #include "config.h"
 #include "fair.h"
+#include "goal.h"
 #include "green.h"
 #include "heat.h"
 #include "kthread.h"

@@ -60,6 +60,7 @@ enum lop_record_kind {
 	LOP_RECORD_DOMAIN_ON, /* lop_set_domain_on() of the memory domain `value` */
 	LOP_RECORD_DOMAIN_OFF,
 	LOP_RECORD_REST,      /* lop_end_plans() */
+	LOP_RECORD_GOAL,      /* lop_set_goal(), with a struct lop_goal_config */
 	/* What the simulator and the agent do, too. */
 	LOP_RECORD_SPEEDUP,   /* lop_task.speedup_permille of `task` is now `value` */
 	LOP_RECORD_SHARES,    /* threads of the application of `task` share memory: lop_app.shares_memory */
@@ -97,4 +98,17 @@ struct lop_record {
 struct lop_record_of_cpus {
 	struct lop_record record;
 	u64 words[LOP_RECORD_WORDS];
+};
+
+/* The fields of lop_config that a change of the goal changes in the running scheduler (goal.h). */
+struct lop_goal_config {
+	u64 spare, last_hold_ns;
+	u64 keeps_kind;       /* a flag */
+	u64 domains;          /* enum lop_domains */
+};
+
+/* LOP_RECORD_GOAL */
+struct lop_record_of_goal {
+	struct lop_record record;
+	struct lop_goal_config goal;
 };

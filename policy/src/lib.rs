@@ -23,10 +23,11 @@ pub use callbacks::Env;
 pub use described::CpuPlace;
 pub use ffi::{
     lop_app as App, lop_class as class, lop_config as Config, lop_cpus as CpuBits, lop_domains as Domains,
-    lop_goal as Goal, lop_green_work as GreenWork, lop_group as Group, lop_hint as Hint, lop_hint_flags as hint_flags,
-    lop_mean as Mean, lop_memory_class as MemoryClass, lop_next as Next, lop_point as Point, lop_policy as Named,
-    lop_power as Power, lop_rank as Rank, lop_reserve as Reserve, lop_rules as rules, lop_rung as Rung,
-    lop_sched as Sched, lop_set as Set, lop_sizing as Sizing, lop_traits as Traits,
+    lop_goal as Goal, lop_goal_config as GoalConfig, lop_green_work as GreenWork, lop_group as Group, lop_hint as Hint,
+    lop_hint_flags as hint_flags, lop_mean as Mean, lop_memory_class as MemoryClass, lop_next as Next,
+    lop_point as Point, lop_policy as Named, lop_power as Power, lop_rank as Rank, lop_reserve as Reserve,
+    lop_rules as rules, lop_rung as Rung, lop_sched as Sched, lop_set as Set, lop_sizing as Sizing,
+    lop_traits as Traits,
 };
 pub use names::PolicyName;
 pub use plan::{
@@ -143,6 +144,23 @@ impl Config {
     pub fn leave_out(mut self, machine: &Traits) -> Self {
         unsafe { ffi::lop_leave_out(&mut self, machine) };
         self
+    }
+    /// What changes in the running scheduler where the goal changes to that of `other` (policy/sets/goal.h). `None`: more does, so it starts anew.
+    #[must_use]
+    pub fn goal_change(&self, other: &Self) -> Option<GoalConfig> {
+        let changed = Self {
+            spare: other.spare,
+            last_hold_ns: other.last_hold_ns,
+            keeps_kind: other.keeps_kind,
+            domains: other.domains,
+            ..*self
+        };
+        (changed == *other && self.plans() == other.plans()).then(|| GoalConfig {
+            spare: other.spare.into(),
+            last_hold_ns: other.last_hold_ns,
+            keeps_kind: other.keeps_kind.into(),
+            domains: other.domains as u64,
+        })
     }
     /// With tasks paced that a clock paces, where some of these points cost less than the fastest (policy/sets/pace.h).
     #[must_use]
@@ -595,6 +613,14 @@ impl PolicyHandle {
             recorder.push(Kind::Rest, 0, 0, 0);
         }
         unsafe { ffi::lop_end_plans(self.0) }
+    }
+    /// The goal changes ([`Config::goal_change`]).
+    pub fn set_goal(self, env: &mut dyn Env, goal: &GoalConfig, now_ns: u64) {
+        self.note(Kind::Goal, now_ns, 0, 0);
+        if let Some(recorder) = self.recorder() {
+            recorder.has_words(record::words_of_goal(goal));
+        }
+        unsafe { ffi::lop_set_goal(self.0, self.call(env).world(), goal, now_ns) }
     }
     /// Whether the policy considers this queue to have tasks.
     #[must_use]

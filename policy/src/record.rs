@@ -2,7 +2,7 @@
 //! Records of what an adapter tells the policy and of what the policy decides (policy/core/record.h): as they come from the kernel's ring buffer, as a
 //! log has them, and as a native [`Policy`](super::Policy) makes them of its own calls.
 
-use super::{ffi, App, GreenWork, Sched, Task};
+use super::{ffi, App, Domains, GoalConfig, GreenWork, Sched, Task};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ pub struct Record {
     pub task: u64,
     pub cpu: i32,
     pub value: u32,
-    /// CPUs, one bit each; empty for most kinds.
+    /// CPUs, one bit each, or the fields of a goal's configuration; empty for most kinds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub words: Vec<u64>,
 }
@@ -32,6 +32,7 @@ impl Record {
         let kind = Kind::from_repr(raw.kind)?;
         let words = match kind {
             Kind::Task | Kind::Allowed => read_front::<ffi::lop_record_of_cpus>(bytes)?.words.to_vec(),
+            Kind::Goal => words_of_goal(&read_front::<ffi::lop_record_of_goal>(bytes)?.goal),
             _ => Vec::new(),
         };
         Some(Self {
@@ -45,10 +46,31 @@ impl Record {
     }
 }
 
+/// In the order of the struct.
+pub(crate) fn words_of_goal(goal: &GoalConfig) -> Vec<u64> {
+    vec![goal.spare, goal.last_hold_ns, goal.keeps_kind, goal.domains]
+}
+
 /// A record at the start of these bytes; `None` if they are too few. `T` is a struct of integers.
 fn read_front<T: Copy + Default>(bytes: &[u8]) -> Option<T> {
     // Any bytes are a valid record, which need not be aligned.
     (bytes.len() >= std::mem::size_of::<T>()).then(|| unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) })
+}
+
+impl Record {
+    /// Of a record of kind [`Kind::Goal`]; `None` if its words are no such configuration.
+    #[must_use]
+    pub fn goal(&self) -> Option<GoalConfig> {
+        let &[spare, last_hold_ns, keeps_kind, domains] = self.words.as_slice() else {
+            return None;
+        };
+        (domains <= Domains::Gather as u64).then_some(GoalConfig {
+            spare,
+            last_hold_ns,
+            keeps_kind,
+            domains,
+        })
+    }
 }
 
 impl Kind {
@@ -125,10 +147,14 @@ impl Recorder {
         self.push(kind, number_of(task), cpu, value);
     }
 
+    /// The words of the last record.
+    pub fn has_words(&mut self, words: Vec<u64>) {
+        self.records.last_mut().expect("one was pushed").words = words;
+    }
+
     fn with_cpus(&mut self, kind: Kind, task: &Task, value: u32) {
         self.call(kind, task, 0, value);
-        let words = task.allowed.word.to_vec();
-        self.records.last_mut().expect("one was pushed").words = words;
+        self.has_words(task.allowed.word.to_vec());
     }
 
     /// A new task, and its application if that is new, too. An ended task's number may be used again: the log then has a new task.
@@ -292,6 +318,20 @@ mod tests {
         let read = Record::from_bytes(&bytes(Kind::Task as u32, &words)).unwrap();
         assert_eq!(read.words, words);
         assert_eq!(Record::from_bytes(&bytes(Kind::Task as u32, &words[..7])), None);
+    }
+
+    #[test]
+    fn a_goal_has_its_configuration() {
+        let goal = GoalConfig {
+            spare: 1,
+            last_hold_ns: 2,
+            keeps_kind: 0,
+            domains: Domains::Gather as u64,
+        };
+        let read = |words: &[u64]| Record::from_bytes(&bytes(Kind::Goal as u32, words));
+        assert_eq!(read(&[1, 2, 0, 2]).unwrap().goal(), Some(goal));
+        assert_eq!(read(&[1, 2, 0, 3]).unwrap().goal(), None, "no such domains");
+        assert_eq!(read(&[1, 2, 0]), None);
     }
 
     #[test]

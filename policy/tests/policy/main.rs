@@ -16,6 +16,7 @@ mod demand;
 mod domains;
 mod fair;
 mod gather;
+mod goal;
 mod green;
 mod group;
 mod heat;

@@ -5,7 +5,7 @@ use super::Decision;
 use anyhow::{Context, Result};
 use lop_machine::live::LiveMachine;
 use lop_policy::record::{how_stopped, woken, Kind, Record};
-use lop_policy::{self as policy, App, Config, CpuBits, CpuPlace, Env, Policy, Set, Task, CPU_WORDS};
+use lop_policy::{self as policy, App, Config, CpuBits, CpuPlace, Domains, Env, Policy, Set, Task, CPU_WORDS};
 use std::collections::{HashMap, VecDeque};
 
 /// The weight does not affect the compared decisions.
@@ -121,6 +121,7 @@ impl Player {
             }
             Kind::Heat => self.policy.handle().rotate_heat(&mut self.world, record.at_ns),
             Kind::Rest => self.policy.handle().end_plans(),
+            Kind::Goal => self.set_goal(record)?,
             Kind::Domain => self.set_domain(record)?,
             _ => self.call_for_task(record)?,
         }
@@ -168,6 +169,18 @@ impl Player {
         self.policy
             .handle()
             .set_domain_on(&mut self.world, domain, on, record.at_ns);
+        Ok(())
+    }
+
+    fn set_goal(&mut self, record: &Record) -> Result<()> {
+        let goal = record.goal().context("no configuration of a goal")?;
+        let as_come = |domains| domains == Domains::AsCome as u64;
+        let before = self.policy.sched().config.domains as u64;
+        anyhow::ensure!(
+            as_come(goal.domains) == as_come(before),
+            "a goal changes whether memory domains are planned"
+        );
+        self.policy.handle().set_goal(&mut self.world, &goal, record.at_ns);
         Ok(())
     }
 

@@ -134,6 +134,35 @@ fn who_claimed_a_cpu_waits_there() {
     assert!(play(&log).unwrap().difference.is_some());
 }
 
+/// One spare more: the last CPU joins. Plans for memory domains, or none of them, are no change of a goal.
+#[test]
+fn a_goal_that_changes_decides_from_then_on() {
+    let goal = |words: &[u64]| {
+        let mut goal = record("goal", 3600, 0, 0, 0);
+        goal["words"] = json!(words);
+        goal
+    };
+    let changed = |words: &[u64]| {
+        log(
+            begin(),
+            3,
+            &[cpus("task", 70, ALL)],
+            &[record("idle", 3500, 0, 0, 0), goal(words), record("set", 3600, 0, 2, 1)],
+        )
+    };
+    let outcome = play(&changed(&[2, 1_000_000_000, 0, 0])).unwrap();
+    assert_eq!(outcome.difference, None);
+    let same = play(&changed(&[1, 1_000_000_000, 0, 0])).unwrap();
+    assert!(same.difference.is_some());
+    for words in [
+        &[2, 1_000_000_000, 0, 1][..],
+        &[2, 1_000_000_000, 0, 3],
+        &[2, 1_000_000_000, 0],
+    ] {
+        assert!(play(&changed(words)).is_err(), "{words:?}");
+    }
+}
+
 /// What it is from bit 32 on is in `cpu`: no clock began 4.3 s before a log of microseconds.
 #[test]
 fn a_clock_that_began_before_time_is_refused() {
