@@ -211,28 +211,39 @@ impl Speeds {
         of_cpu.for_each(|d| d.set_high(khz));
     }
 
-    /// Makes this the high speed. For drivers that choose speeds themselves, it becomes a ceiling that is written now and stays until everything is
-    /// restored, or for goal balanced a lower limit of high CPUs; other speeds follow with the next wishes.
+    /// Makes this the high speed, instead of any earlier one. CPUs that have a wish get their new speed at once. For drivers that choose speeds themselves,
+    /// it becomes a ceiling that is written now and stays until another high speed or until everything is restored, or for goal balanced a lower limit of
+    /// high CPUs.
     ///
     /// # Errors
-    /// This speed is not known here, or cannot be requested; then nothing was changed. Or a ceiling cannot be written.
+    /// This speed is not known here, or cannot be requested; then nothing was changed. Or a file cannot be written.
     pub fn set_high_speed(&mut self, wanted: HighSpeed) -> Result<(), SpeedError> {
-        let speeds = high::speeds(self.files.as_ref(), wanted, &self.domains)?;
-        for (controlled, high) in self.domains.iter_mut().zip(speeds) {
+        let mut domains: Vec<Controlled> = self.domains.iter().map(Controlled::as_found).collect();
+        let speeds = high::speeds(self.files.as_ref(), wanted, &domains)?;
+        for (controlled, high) in domains.iter_mut().zip(speeds) {
             match high {
                 High::AsFound => {}
                 High::At(khz) => controlled.run_high_at(self.files.as_ref(), khz, wanted),
                 High::From(khz) => controlled.run_high_from(self.files.as_ref(), khz),
             }
         }
+        self.domains = domains;
         self.public_domains = self.domains.iter().map(|d| d.domain.clone()).collect();
-        let chosen = self
-            .domains
-            .iter()
-            .filter(|d| d.domain.mechanism == Mechanism::Preference);
-        let is_ceiling = |knob: &&Knob| knob.high.is_some() && knob.high == knob.low;
-        let knobs = chosen.flat_map(|d| &d.knobs).filter(is_ceiling);
-        self.carry_out(self.changes_for(knobs.map(|knob| (knob, Wish::High)))?)
+        let awake = (0..self.domains.len()).filter(|&at| !self.domains[at].is_asleep(self.files.as_ref()));
+        let knobs = awake.flat_map(|at| {
+            let (wish, chosen) = (self.highest_wish(at), &self.domains[at]);
+            let is_ceiling = |knob: &Knob| knob.high.is_some() && knob.high == knob.low;
+            let is_for_all = move |knob| chosen.domain.mechanism == Mechanism::Preference && is_ceiling(knob);
+            chosen
+                .knobs
+                .iter()
+                .filter_map(move |knob| match (is_for_all(knob), wish) {
+                    (true, _) => Some((knob, Wish::High)),
+                    (false, Wish::Released) => None,
+                    (false, wish) => Some((knob, wish)),
+                })
+        });
+        self.carry_out(self.changes_for(knobs)?)
     }
 
     /// Shortest time between two changes of speed under `schedutil`, which drops requests in between; 0 if it governs no CPU.

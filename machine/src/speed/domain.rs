@@ -129,9 +129,61 @@ pub(super) struct Controlled {
     pub(super) domain: ClockDomain,
     pub(super) knobs: Vec<Knob>,
     pub(super) notes: Vec<String>,
+    found: Found,
+}
+
+/// What a speed of high CPUs changes, as it was read.
+#[derive(Clone)]
+struct Found {
+    max_khz: Option<u32>,
+    knobs: Vec<Knob>,
+    notes: Vec<String>,
 }
 
 impl Controlled {
+    fn new(folder: &str, domain: ClockDomain, knobs: Vec<Knob>, notes: Vec<String>) -> Self {
+        let found = Found {
+            max_khz: domain.max_khz,
+            knobs: knobs.clone(),
+            notes: notes.clone(),
+        };
+        Self {
+            folder: folder.to_string(),
+            domain,
+            knobs,
+            notes,
+            found,
+        }
+    }
+
+    /// As it was read: another speed of high CPUs begins here. A file that only the present one changes has its original value for all CPUs.
+    pub(super) fn as_found(&self) -> Self {
+        let Found { max_khz, knobs, notes } = self.found.clone();
+        let mut found = Self {
+            folder: self.folder.clone(),
+            domain: ClockDomain {
+                max_khz,
+                high_perf: PERF_ONE,
+                ..self.domain.clone()
+            },
+            knobs,
+            notes,
+            found: self.found.clone(),
+        };
+        for knob in &self.knobs {
+            if !found.knobs.iter().any(|other| other.path == knob.path) {
+                found.knobs.push(Knob::of_high(knob.path.clone(), None));
+            }
+        }
+        found
+    }
+
+    /// Adds a file, or replaces it.
+    fn put(&mut self, knob: Knob) {
+        self.knobs.retain(|other| other.path != knob.path);
+        self.knobs.push(knob);
+    }
+
     /// The present governor, if it has changed since this was read.
     pub(super) fn governor_since(&self, files: &dyn Files) -> Option<String> {
         let now = files.read_trimmed(&self.governor_file()?).ok()?;
@@ -174,7 +226,7 @@ impl Controlled {
                 let ceiling = Knob::new(path, khz, khz);
                 match self.knobs.iter_mut().find(|knob| knob.between_khz.is_some()) {
                     Some(knob) => (knob.high, knob.low) = (ceiling.high, ceiling.low),
-                    None => self.knobs.push(ceiling),
+                    None => self.put(ceiling),
                 }
             }
             _ => self.set_high(khz),
@@ -191,7 +243,7 @@ impl Controlled {
         let mut note = "high is as the driver chooses".to_string();
         let path = format!("{}/scaling_min_freq", self.folder);
         if self.domain.min_khz.is_some_and(|min| min < khz) && files.writable(&path).is_ok() {
-            self.knobs.push(Knob::of_high(path, Some(khz)));
+            self.put(Knob::of_high(path, Some(khz)));
             note = format!("{note}, from {} MHz on", khz / 1000);
         }
         self.notes.push(note);
@@ -211,6 +263,7 @@ impl Controlled {
         self.domain.mechanism = Mechanism::Nothing { reason: reason.into() };
         self.knobs.clear();
         self.notes.clear();
+        (self.found.knobs, self.found.notes) = (Vec::new(), Vec::new());
     }
 }
 
@@ -262,20 +315,16 @@ pub(super) fn read_domains(files: &dyn Files, online: &[usize], asker: Asker) ->
 fn without_cpufreq(cpus: Vec<usize>) -> Controlled {
     let reason = "no frequency driver serves them; on hardware, load one (modprobe acpi-cpufreq, intel_pstate, amd-pstate or \
                   cpufreq-dt; CONFIG_CPU_FREQ=y) and allow speed changes in the firmware; a virtual machine has the speed of its host";
-    Controlled {
-        folder: String::new(),
-        domain: ClockDomain {
-            cpus,
-            driver: String::new(),
-            governor: String::new(),
-            mechanism: Mechanism::Nothing { reason: reason.into() },
-            min_khz: None,
-            max_khz: None,
-            high_perf: PERF_ONE,
-        },
-        knobs: Vec::new(),
-        notes: Vec::new(),
-    }
+    let domain = ClockDomain {
+        cpus,
+        driver: String::new(),
+        governor: String::new(),
+        mechanism: Mechanism::Nothing { reason: reason.into() },
+        min_khz: None,
+        max_khz: None,
+        high_perf: PERF_ONE,
+    };
+    Controlled::new("", domain, Vec::new(), Vec::new())
 }
 
 /// The policy in a folder; `None` where none of its CPUs is online.
@@ -298,12 +347,7 @@ fn read_policy(files: &dyn Files, folder: &str, online: &[usize], asker: Asker) 
         max_khz: policy.khz("scaling_max_freq"),
         high_perf: PERF_ONE,
     };
-    Some(Controlled {
-        folder: folder.to_string(),
-        notes: policy.notes(),
-        domain,
-        knobs,
-    })
+    Some(Controlled::new(folder, domain, knobs, policy.notes()))
 }
 
 /// Whether the kernel knows how fast a CPU runs. If not, schedutil takes a request as a share of the present speed instead of the

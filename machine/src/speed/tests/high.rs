@@ -304,6 +304,76 @@ fn balanced_leaves_the_choice_to_the_processor_from_a_speed_on() {
     }
 }
 
+/// CPU 0 is high and CPU 1 low while goals change: each time they have what a start with that goal gives them, and what was found is what is put back. The
+/// speeds are those of the tests above; for energy both have a ceiling of 2400 MHz, for balanced a high CPU has a floor of 2400 MHz.
+#[test]
+fn another_high_speed_takes_the_place_of_the_former_one() {
+    for (driver, ..) in DRIVERS {
+        let fake = two_kinds(driver);
+        fake.put(OWN_MODEL, &model(&[FAST, SLOW]));
+        let before = fake.snapshot();
+        let mut speeds = fake.open();
+        let found = speeds.describe();
+        let (floor, lowest, top, slow_top) = ("2400000", "800000", "4600000", fake.limits(1).1);
+        for (goal, high, low, preference) in [
+            (Goal::Energy, (lowest, floor), (lowest, floor), "performance"),
+            (Goal::Balanced, (floor, top), (lowest, &slow_top), "balance_performance"),
+            (Goal::Energy, (lowest, floor), (lowest, floor), "performance"),
+            (Goal::Speed, (lowest, top), (lowest, &slow_top), "performance"),
+            (Goal::Balanced, (floor, top), (lowest, &slow_top), "balance_performance"),
+        ] {
+            speeds.set_high_speed(HighSpeed::ForGoal(goal)).unwrap();
+            speeds.apply(0, Wish::High).unwrap();
+            speeds.apply(1, Wish::Low).unwrap();
+            let has = |(min, max): (&str, &str)| (min.to_string(), max.to_string());
+            assert_eq!(fake.limits(0), has(high), "{driver}, {goal:?}");
+            assert_eq!(fake.limits(1), has(low), "{driver}, {goal:?}");
+            assert_eq!(
+                fake.policy(0, "energy_performance_preference"),
+                preference,
+                "{driver}, {goal:?}"
+            );
+            fake.writes();
+            speeds.set_high_speed(HighSpeed::ForGoal(goal)).unwrap();
+            assert_eq!(fake.writes(), [], "{driver}: {goal:?} once more");
+        }
+        speeds.set_high_speed(HighSpeed::ForGoal(Goal::Speed)).unwrap();
+        assert_eq!(speeds.describe(), found);
+        drop(speeds);
+        assert_eq!((fake.snapshot(), fake.violations()), (before, vec![]), "{driver}");
+    }
+}
+
+/// The next wish is not needed: a CPU that is high has its new speed at once, and one that is low keeps its own.
+#[test]
+fn high_cpus_change_their_speed_with_the_goal() {
+    let fake = Fake::new(&[acpi(0, "0", "ondemand"), acpi(1, "1", "ondemand")], "0-1");
+    for number in [0, 1] {
+        fake.put(&policy_file(number, "base_frequency"), "1400000");
+    }
+    let mut speeds = fake.open();
+    speeds.apply(0, Wish::High).unwrap();
+    speeds.apply(1, Wish::Low).unwrap();
+    fake.writes();
+    let limit = |name: &str, khz: &str| (policy_file(0, name), khz.to_string());
+    speeds.set_high_speed(HighSpeed::Base).unwrap();
+    assert_eq!(
+        fake.writes(),
+        [
+            limit("scaling_min_freq", "1400000"),
+            limit("scaling_max_freq", "1400000")
+        ]
+    );
+    speeds.set_high_speed(HighSpeed::Max).unwrap();
+    assert_eq!(
+        fake.writes(),
+        [
+            limit("scaling_max_freq", "2100000"),
+            limit("scaling_min_freq", "2100000")
+        ]
+    );
+}
+
 /// An upper limit that heat or another program has lowered is left as it is, before a home has one and after, and is what is found at the end.
 #[test]
 fn a_limit_that_another_sets_meanwhile_is_not_raised_for_a_home() {
