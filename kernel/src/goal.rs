@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The goal that policy `auto` goes by: what was asked for, else the user's power profile, else mains or battery.
+//! The goal that policy `auto` goes by: what was chosen at the start or since, else the user's power profile, else mains or battery.
 //!
 //! Nothing is polled: changes of the profile come over D-Bus, those of the supply as the kernel's events (uevents).
 
 mod profile;
 
-use crate::options::{Goal, Named, Options};
+use crate::options::{Goal, GoalChoice, Named, Options};
 use profile::Profiles;
 use rustix::net::netlink::{SocketAddrNetlink, KOBJECT_UEVENT};
 use rustix::net::{bind, recv, socket_with, AddressFamily, RecvFlags, SocketFlags, SocketType};
@@ -38,14 +38,18 @@ impl Follower {
     #[must_use]
     pub fn begin(options: &Options) -> Self {
         let is_auto = options.policy.policy == Named::Auto;
-        let follows = is_auto && options.goal.is_none();
         Self {
             root: options.root.clone(),
             is_auto,
             asked: options.goal,
-            profiles: follows.then(|| Profiles::follow(&options.root)).flatten(),
-            supply: follows.then(|| listen().ok()).flatten(),
+            profiles: is_auto.then(|| Profiles::follow(&options.root)).flatten(),
+            supply: is_auto.then(|| listen().ok()).flatten(),
         }
+    }
+
+    /// Another choice takes the place of that of the options.
+    pub fn choose(&mut self, choice: GoalChoice) {
+        self.asked = choice.0;
     }
 
     /// The present goal; `None`: the policy has none.

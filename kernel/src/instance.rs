@@ -28,6 +28,12 @@ impl RunDir {
         self.0.join("status.sock")
     }
 
+    /// The socket of the status server that changes the goal.
+    #[must_use]
+    pub fn goal_socket(&self) -> PathBuf {
+        self.0.join("goal.sock")
+    }
+
     /// Where the tools of sched_ext look for statistics; a non-default run folder has its own socket.
     #[must_use]
     pub fn statistics(&self) -> PathBuf {

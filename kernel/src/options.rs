@@ -5,6 +5,7 @@ use lop_machine::intensity::Intensities;
 use lop_machine::speed::HighSpeed;
 pub use lop_policy::{Goal, Named, PolicyName, Reserve};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -27,6 +28,15 @@ pub fn resolved(asked: PolicyName, nr_memory_domains: u16, nr_tiers: u16, thread
 /// The goal as it is asked for: one of the three, or `auto`, which follows the power profile, or mains and battery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GoalChoice(pub Option<Goal>);
+
+impl fmt::Display for GoalChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(goal) => goal.fmt(f),
+            None => f.write_str("auto"),
+        }
+    }
+}
 
 impl FromStr for GoalChoice {
     type Err = &'static str;

@@ -2,6 +2,7 @@
 //! How the threads of the service reach the scheduler's thread, which sleeps in the kernel: a request wakes it through an
 //! eventfd. Nothing is polled, so without requests the scheduler keeps sleeping.
 
+use crate::options::GoalChoice;
 use crate::status::Status;
 use rustix::event::{eventfd, EventfdFlags, PollFd, PollFlags, Timespec};
 use std::io;
@@ -33,12 +34,28 @@ impl Bell {
 #[derive(Clone)]
 pub struct Requests {
     replies: Sender<SyncSender<Status>>,
+    goals: Sender<GoalRequest>,
     bell: Arc<Bell>,
+}
+
+/// A goal that root chose while the scheduler runs.
+pub struct GoalRequest {
+    pub choice: GoalChoice,
+    done: SyncSender<()>,
+}
+
+impl GoalRequest {
+    /// Reports that it is in force.
+    pub fn done(self) {
+        // A requester that lost patience is gone.
+        let _ = self.done.try_send(());
+    }
 }
 
 /// The scheduler's end.
 pub struct Inbox {
     replies: Receiver<SyncSender<Status>>,
+    goals: Receiver<GoalRequest>,
     bell: Arc<Bell>,
 }
 
@@ -53,14 +70,17 @@ pub fn requests() -> io::Result<(Requests, Inbox)> {
         loading: AtomicBool::new(false),
     });
     let (sender, receiver) = channel();
+    let (goal_sender, goal_receiver) = channel();
     let requests = Requests {
         replies: sender,
+        goals: goal_sender,
         bell: bell.clone(),
     };
     Ok((
         requests,
         Inbox {
             replies: receiver,
+            goals: goal_receiver,
             bell,
         },
     ))
@@ -74,6 +94,17 @@ impl Requests {
         self.replies.send(reply).ok()?;
         self.bell.ring();
         answer.recv_timeout(patience).ok()
+    }
+
+    /// Changes the goal; false if the scheduler does not do so within `patience` or has ended.
+    #[must_use]
+    pub fn set_goal(&self, choice: GoalChoice, patience: Duration) -> bool {
+        let (done, answer) = sync_channel(1);
+        if self.goals.send(GoalRequest { choice, done }).is_err() {
+            return false;
+        }
+        self.bell.ring();
+        answer.recv_timeout(patience).is_ok()
     }
 
     /// Whether the scheduler cannot answer because its program is being loaded.
@@ -133,6 +164,12 @@ impl Inbox {
         }
     }
 
+    /// Takes the goals that were chosen, in their order. Call it after [`Inbox::answer`], which resets the bell.
+    #[must_use]
+    pub fn goals(&self) -> Vec<GoalRequest> {
+        self.goals.try_iter().collect()
+    }
+
     /// Sleeps until there is a request.
     ///
     /// # Errors
@@ -163,7 +200,7 @@ impl Inbox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::Options;
+    use crate::options::{Goal, Options};
     use std::cell::Cell;
 
     /// Longer than any machine needs; a test only waits this long if something is broken.
@@ -208,6 +245,25 @@ mod tests {
         });
         requests.stop();
         assert!(thread.join().unwrap() <= 8);
+    }
+
+    #[test]
+    fn a_goal_is_reported_once_it_is_in_force() {
+        let (requests, inbox) = requests().unwrap();
+        let choice = GoalChoice(Some(Goal::Energy));
+        std::thread::scope(|scope| {
+            let client = scope.spawn(|| requests.set_goal(choice, PATIENCE));
+            inbox.wait().unwrap();
+            inbox.answer(|| panic!("it does not ask for a status"));
+            let goals = inbox.goals();
+            assert_eq!(goals.iter().map(|goal| goal.choice).collect::<Vec<_>>(), [choice]);
+            goals.into_iter().for_each(GoalRequest::done);
+            assert!(client.join().unwrap());
+        });
+        assert!(!requests.set_goal(choice, Duration::ZERO));
+        inbox.goals().into_iter().for_each(GoalRequest::done);
+        drop(inbox);
+        assert!(!requests.set_goal(choice, PATIENCE), "there is no scheduler");
     }
 
     #[test]

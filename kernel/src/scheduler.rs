@@ -20,15 +20,16 @@ mod state;
 use crate::adapter::{Exit, KernelError, Observer, Restored};
 use crate::goal::{Aim, Follower};
 use crate::options::{resolved, Named, Options};
-use crate::requests::Inbox;
+use crate::requests::{GoalRequest, Inbox};
 use crate::status::{Counts, Sets, Status};
 use crate::support::Missing;
 use decisions::DecisionLog;
 use isolation::Isolation;
 use limits::Limits;
-use lop_machine::costs;
+use lop_machine::costs::{self, Watts};
 use lop_machine::live::{self, LiveMachine};
 use lop_policy::record::Kind;
+use lop_policy::Config;
 use pages::Pages;
 pub use plan::check as check_choice;
 use plan::Planner;
@@ -54,7 +55,7 @@ enum End {
     NewCpu,
     /// It must be loaded again, because other CPUs are isolated now.
     Isolated,
-    /// It must be loaded again for this goal.
+    /// It must be loaded again for this goal, which places light work where the former one does not, or the other way round (policy/sets/goal.h).
     Goal(Aim),
     /// A group has a limit of CPU time, which only the kernel's own scheduler enforces.
     Limited(Missing),
@@ -112,7 +113,7 @@ pub fn run(options: &Options, inbox: &Inbox, observer: &mut dyn Observer) -> Res
                     1
                 };
                 kept.pages.iter().for_each(Pages::refuse);
-                hand_back(options, inbox, observer, &mut kept.status, &limits, handed_back)?;
+                hand_back(options, inbox, observer, &mut kept, &limits, handed_back)?;
                 if inbox.stop_wanted() {
                     return Ok(Exit {
                         last: kept.status,
@@ -131,10 +132,11 @@ fn hand_back(
     options: &Options,
     inbox: &Inbox,
     observer: &mut dyn Observer,
-    status: &mut Status,
+    kept: &mut Kept,
     limits: &Missing,
     times: u32,
 ) -> Result<(), KernelError> {
+    let Kept { status, goals, .. } = kept;
     let line = format!(
         "{}: the kernel's own scheduler is in charge until no group has a limit",
         limits.what
@@ -147,6 +149,11 @@ fn hand_back(
     inbox.set_loading(false);
     limits::wait_until_gone(&options.root, limits::calm_after(times), inbox, || {
         inbox.answer(|| status.clone());
+        for request in inbox.goals() {
+            goals.choose(request.choice);
+            status.aim_at(goals.aim().as_ref());
+            request.done();
+        }
     })
     .map_err(|error| KernelError::new(format!("waiting until no group has a limit: {error}")))?;
     if !inbox.stop_wanted() {
@@ -230,11 +237,7 @@ fn follow_once(
     status.policy = policy.to_string();
     status.asked_policy = (policy != asked).then(|| asked.to_string());
     status.machine = describe(&machine);
-    status.rules = config::rules_for_people(&program.config());
-    status.aim_at(aim.as_ref());
-    status.goal_effects = config::effects(&options, &machine, &watts, speeds.tells_any_speed());
-    status.goal_effects.extend(speeds.of_goal().map(str::to_string));
-    status.watts = (asked.policy == Named::Auto).then_some(watts.source);
+    status.watts = (asked.policy == Named::Auto).then(|| watts.source.clone());
     status.lock_holders = program.lock_holders();
     let reservation = Reservation::begin(
         options.reserve(),
@@ -253,11 +256,14 @@ fn follow_once(
         limits: Limits::of(&options, Instant::now()),
         goals,
         aim,
+        options,
+        watts,
         machine,
         former,
         lost_records: 0,
         is_blind: false,
     };
+    life.fill_goal(status);
     life.fill(status);
     // A program that fails while it takes over its tasks attaches too, but has ended by now.
     if !*was_in_charge && !inbox.stop_wanted() && !life.program.exited() {
@@ -296,8 +302,11 @@ struct Life<'a> {
     planner: Option<Planner>,
     isolation: Isolation,
     limits: Limits,
-    goals: &'a Follower,
+    goals: &'a mut Follower,
     aim: Option<Aim>,
+    /// With the goal that is in force.
+    options: Options,
+    watts: Watts,
     machine: LiveMachine,
     former: Counts,
     /// Records known to be lost for lack of room.
@@ -363,31 +372,67 @@ impl Life<'_> {
                 status.clone()
             });
             self.isolation.follow(&records, Instant::now());
-            let goal = self.other_goal(status);
+            let end = self.follow_goal(inbox, observer, status)?;
             if inbox.stop_wanted() {
                 break;
             }
             if self.isolation.has_changed(Instant::now()) {
                 return Ok(Some(End::Isolated));
             }
-            if goal.is_some() {
-                return Ok(goal.map(End::Goal));
+            if end.is_some() {
+                return Ok(end);
             }
         }
         Ok(None)
     }
+}
 
-    /// If the goal has changed. A new reason for the same goal only changes the status.
-    fn other_goal(&mut self, status: &mut Status) -> Option<Aim> {
+impl Life<'_> {
+    fn config(&self) -> Config {
+        config::of(&self.options, &self.machine, &self.watts, self.speeds.tells_any_speed())
+    }
+
+    fn fill_goal(&self, status: &mut Status) {
+        status.aim_at(self.aim.as_ref());
+        status.rules = config::rules_for_people(&self.program.config());
+        status.goal_effects = config::effects(&self.options, &self.machine, &self.watts, self.speeds.tells_any_speed());
+        status.goal_effects.extend(self.speeds.of_goal().map(str::to_string));
+    }
+
+    /// Takes the goals that root chose, and goes by the one that holds now.
+    fn follow_goal(
+        &mut self,
+        inbox: &Inbox,
+        observer: &mut dyn Observer,
+        status: &mut Status,
+    ) -> Result<Option<End>, KernelError> {
+        let requests = inbox.goals();
+        requests.iter().for_each(|request| self.goals.choose(request.choice));
         self.goals.quiet();
-        let aim = self.goals.aim();
-        if aim == self.aim {
-            return None;
+        let former = std::mem::replace(&mut self.aim, self.goals.aim());
+        let mut end = None;
+        if self.aim != former {
+            end = self.change_goal(observer)?;
+            self.fill_goal(status);
         }
-        let differs = aim.as_ref().map(|aim| aim.goal) != self.aim.as_ref().map(|aim| aim.goal);
-        status.aim_at(aim.as_ref());
-        self.aim.clone_from(&aim);
-        aim.filter(|_| differs)
+        requests.into_iter().for_each(GoalRequest::done);
+        Ok(end)
+    }
+
+    /// Changes nothing if there is only a new reason for the same goal. `Some`: the program must be loaded again.
+    fn change_goal(&mut self, observer: &mut dyn Observer) -> Result<Option<End>, KernelError> {
+        let Some(aim) = self.aim.clone().filter(|aim| self.options.goal != Some(aim.goal)) else {
+            return Ok(None);
+        };
+        self.options.goal = Some(aim.goal);
+        let config = self.config();
+        let Some(goal) = self.program.config().goal_change(&config) else {
+            return Ok(Some(End::Goal(aim)));
+        };
+        self.speeds.follow_goal(&self.options, observer);
+        self.program.set_goal(config, goal, &self.speeds.wishes())?;
+        observer.note(&format!("the goal is {} now ({})", aim.goal, aim.why));
+        Ok(None)
     }
 }
 

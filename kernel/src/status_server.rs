@@ -4,15 +4,21 @@
 //! One thread serves all clients. It reads nothing and never waits for a client: what does not fit the socket's buffer at once
 //! (about 200 kB; 512 CPUs take 50) is not sent. Clients may connect as often as they like: the scheduler is asked at most ten times a second, and
 //! all waiting clients share the answer.
+//!
+//! A second socket, for root alone, takes a goal as a word before it answers the same way. A client there may hold the others up for a second.
 
 use crate::adapter::KernelError;
 use crate::hinted::Hinted;
 use crate::instance::{refused, RunDir};
+use crate::options::GoalChoice;
 use crate::requests::Requests;
 use crate::status::Status;
 use rustix::event::{poll, PollFd, PollFlags};
+use rustix::fs::{fchmod, Mode};
+use rustix::net::{bind as bind_to, listen, socket_with, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::fs::Permissions;
 use std::io::{self, ErrorKind, Read, Write};
+use std::net::Shutdown;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -27,31 +33,39 @@ const CLIENT_PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 1200 } els
 /// The answer while the program is being loaded, instead of a status.
 const STARTING: &[u8] = b"starting";
 
+/// How long root's client may take to name its goal, and how much is read of it.
+const READ_PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 600 } else { 1 });
+const LONGEST_GOAL: u64 = 16;
+
 /// Serves until dropped.
 pub struct StatusServer {
-    socket: PathBuf,
+    sockets: [PathBuf; 2],
     /// Closed to end the thread.
     end: Option<UnixStream>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl StatusServer {
-    /// Binds the socket of `dir` for all users. The caller holds the instance lock of `dir`.
+    /// Binds the sockets of `dir`: that of the status for all users, that of the goal for the present one. The caller holds the instance lock of `dir`.
     ///
     /// # Errors
-    /// The socket cannot be created.
+    /// A socket cannot be created.
     pub fn start(dir: &RunDir, requests: Requests) -> Result<Self, KernelError> {
-        let socket = dir.socket();
-        let bound = bind(&socket).and_then(|listener| {
-            let (end, ended) = UnixStream::pair()?;
+        let sockets = [dir.socket(), dir.goal_socket()];
+        let failed = |socket: &Path, error: io::Error| refused(socket, "cannot be served", &error);
+        let listeners = Listeners {
+            status: bind(&sockets[0]).map_err(|error| failed(&sockets[0], error))?,
+            goal: bind_for_owner(&sockets[1]).map_err(|error| failed(&sockets[1], error))?,
+        };
+        let spawned = UnixStream::pair().and_then(|(end, ended)| {
             let thread = std::thread::Builder::new()
                 .name("status".to_string())
-                .spawn(move || serve(&listener, &ended, &requests))?;
+                .spawn(move || serve(&listeners, &ended, &requests))?;
             Ok((end, thread))
         });
-        let (end, thread) = bound.map_err(|error| refused(&socket, "cannot be served", &error))?;
+        let (end, thread) = spawned.map_err(|error| failed(&sockets[0], error))?;
         Ok(Self {
-            socket,
+            sockets,
             end: Some(end),
             thread: Some(thread),
         })
@@ -60,7 +74,9 @@ impl StatusServer {
 
 impl Drop for StatusServer {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.socket);
+        for socket in &self.sockets {
+            let _ = std::fs::remove_file(socket);
+        }
         self.end = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -68,15 +84,37 @@ impl Drop for StatusServer {
     }
 }
 
-fn bind(socket: &PathBuf) -> io::Result<UnixListener> {
+struct Listeners {
+    status: UnixListener,
+    goal: UnixListener,
+}
+
+/// Removes what a dead instance left.
+fn make_room(socket: &Path) -> io::Result<()> {
     match std::fs::remove_file(socket) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        _ => {}
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
+}
+
+fn bind(socket: &Path) -> io::Result<UnixListener> {
+    make_room(socket)?;
     let listener = UnixListener::bind(socket)?;
     std::fs::set_permissions(socket, Permissions::from_mode(0o666))?;
     listener.set_nonblocking(true)?;
     Ok(listener)
+}
+
+/// The mode is set before the socket has a name: with that of the umask others might connect meanwhile.
+fn bind_for_owner(socket: &Path) -> io::Result<UnixListener> {
+    const BACKLOG: i32 = 16;
+    make_room(socket)?;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let listener = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    fchmod(&listener, Mode::RUSR | Mode::WUSR)?;
+    bind_to(&listener, &SocketAddrUnix::new(socket)?)?;
+    listen(&listener, BACKLOG)?;
+    Ok(listener.into())
 }
 
 /// Hints are counted here and not in the scheduler's thread, which has speeds to set meanwhile; and not more often than this, however many
@@ -108,10 +146,10 @@ const BETWEEN_QUESTIONS: Duration = Duration::from_millis(100);
 /// Most clients that share an answer; further ones wait for the next.
 const MOST_AT_ONCE: usize = 128;
 
-fn serve(listener: &UnixListener, ended: &UnixStream, requests: &Requests) {
+fn serve(listeners: &Listeners, ended: &UnixStream, requests: &Requests) {
     let mut counted = Counted::default();
     let mut asked: Option<Instant> = None;
-    while ready(Some(listener), ended, None) {
+    while ready(Some(listeners), ended, None) {
         let pause = asked.map_or(Duration::ZERO, |asked| {
             BETWEEN_QUESTIONS.saturating_sub(asked.elapsed())
         });
@@ -119,18 +157,32 @@ fn serve(listener: &UnixListener, ended: &UnixStream, requests: &Requests) {
             return;
         }
         asked = Some(Instant::now());
-        let clients: Vec<UnixStream> = (0..MOST_AT_ONCE)
-            .map_while(|_| Some(listener.accept().ok()?.0))
-            .collect();
-        answer(clients, requests, &mut counted);
+        let chose = change_goal(&listeners.goal, requests);
+        let clients = (0..MOST_AT_ONCE).map_while(|_| Some(listeners.status.accept().ok()?.0));
+        answer(clients.chain(chose).collect(), requests, &mut counted);
     }
 }
 
+/// The client whose goal is in force now, if there is one.
+fn change_goal(listener: &UnixListener, requests: &Requests) -> Option<UnixStream> {
+    let (client, _) = listener.accept().ok()?;
+    let mut word = String::new();
+    client.set_read_timeout(Some(READ_PATIENCE)).ok()?;
+    (&client).take(LONGEST_GOAL).read_to_string(&mut word).ok()?;
+    let choice = word.parse().ok()?;
+    if requests.set_goal(choice, PATIENCE) {
+        return Some(client);
+    }
+    send(client, unanswered(requests));
+    None
+}
+
 /// Waits for a client or for that long; false if it should end.
-fn ready(listener: Option<&UnixListener>, ended: &UnixStream, time: Option<Duration>) -> bool {
+fn ready(listeners: Option<&Listeners>, ended: &UnixStream, time: Option<Duration>) -> bool {
     let time = time.and_then(|time| time.try_into().ok());
     let mut fds = vec![PollFd::new(ended, PollFlags::IN | PollFlags::HUP)];
-    fds.extend(listener.map(|listener| PollFd::new(listener, PollFlags::IN)));
+    let listeners = listeners.into_iter().flat_map(|both| [&both.status, &both.goal]);
+    fds.extend(listeners.map(|listener| PollFd::new(listener, PollFlags::IN)));
     loop {
         match poll(&mut fds, time.as_ref()) {
             Err(rustix::io::Errno::INTR) => {}
@@ -140,20 +192,30 @@ fn ready(listener: Option<&UnixListener>, ended: &UnixStream, time: Option<Durat
     }
 }
 
-/// An empty answer means that the scheduler did not answer in time.
 fn answer(clients: Vec<UnixStream>, requests: &Requests, counted: &mut Counted) {
-    let text = match requests.ask(PATIENCE) {
-        Some(mut status) => {
-            status.hints = counted.of(&status);
-            serde_json::to_vec(&status).unwrap_or_default()
-        }
-        None if requests.loading() => STARTING.to_vec(),
-        None => Vec::new(),
-    };
-    for mut client in clients {
-        // A client that has gone is not an error.
-        let _ = client.set_nonblocking(true).and_then(|()| client.write_all(&text));
+    if clients.is_empty() {
+        return;
     }
+    let answered = requests.ask(PATIENCE).map(|mut status| {
+        status.hints = counted.of(&status);
+        serde_json::to_vec(&status).unwrap_or_default()
+    });
+    let text = answered.unwrap_or_else(|| unanswered(requests).to_vec());
+    clients.into_iter().for_each(|client| send(client, &text));
+}
+
+/// An empty answer means that the scheduler did not answer in time.
+fn unanswered(requests: &Requests) -> &'static [u8] {
+    if requests.loading() {
+        STARTING
+    } else {
+        b""
+    }
+}
+
+fn send(mut client: UnixStream, text: &[u8]) {
+    // A client that has gone is not an error.
+    let _ = client.set_nonblocking(true).and_then(|()| client.write_all(text));
 }
 
 /// The status of the running instance; `None` if none runs.
@@ -162,16 +224,42 @@ fn answer(clients: Vec<UnixStream>, requests: &Requests, counted: &mut Counted) 
 /// An instance runs but does not answer.
 pub fn fetch(dir: &RunDir) -> Result<Option<Status>, KernelError> {
     let socket = dir.socket();
+    match UnixStream::connect(&socket) {
+        Ok(stream) => read_status(stream, &socket, CLIENT_PATIENCE).map(Some),
+        Err(error) if is_nobody(&error) => Ok(None),
+        Err(error) => Err(refused(&socket, "cannot be reached", &error)),
+    }
+}
+
+/// Changes the goal of the running instance, and returns its status after that; `None` if none runs.
+///
+/// # Errors
+/// The instance belongs to another user, or does not answer.
+pub fn set_goal(dir: &RunDir, choice: GoalChoice) -> Result<Option<Status>, KernelError> {
+    let socket = dir.goal_socket();
     let mut stream = match UnixStream::connect(&socket) {
         Ok(stream) => stream,
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => return Ok(None),
+        Err(error) if is_nobody(&error) => return Ok(None),
         Err(error) => return Err(refused(&socket, "cannot be reached", &error)),
     };
+    write!(stream, "{choice}")
+        .and_then(|()| stream.shutdown(Shutdown::Write))
+        .map_err(|error| refused(&socket, "does not listen", &error))?;
+    // The goal and the status have their times one after the other.
+    read_status(stream, &socket, 2 * CLIENT_PATIENCE).map(Some)
+}
+
+/// A socket that is not there, or that a dead instance left.
+fn is_nobody(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused)
+}
+
+fn read_status(mut stream: UnixStream, socket: &Path, patience: Duration) -> Result<Status, KernelError> {
     let mut text = Vec::new();
     stream
-        .set_read_timeout(Some(CLIENT_PATIENCE))
+        .set_read_timeout(Some(patience))
         .and_then(|()| stream.read_to_end(&mut text))
-        .map_err(|error| refused(&socket, "does not answer", &error))?;
+        .map_err(|error| refused(socket, "does not answer", &error))?;
     if text == STARTING {
         return Err(KernelError::new("Lopsided is just starting").mend("try again in a moment"));
     }
@@ -179,7 +267,6 @@ pub fn fetch(dir: &RunDir) -> Result<Option<Status>, KernelError> {
         return Err(KernelError::new("Lopsided is there but did not answer in time").mend("try again in a moment"));
     }
     serde_json::from_slice(&text)
-        .map(Some)
         .map_err(|error| KernelError::new(format!("{}: the answer is no status: {error}", socket.display())))
 }
 
@@ -214,22 +301,50 @@ mod tests {
         requests.stop();
         let asked = scheduler.join().unwrap();
         drop(server);
-        assert!(!dir.socket().exists(), "the socket goes with its server");
+        assert!(!dir.socket().exists() && !dir.goal_socket().exists());
         assert_eq!(fetch(&dir), Ok(None));
+        assert_eq!(set_goal(&dir, GoalChoice(None)), Ok(None));
         (asked, tested)
     }
 
     /// Returns how often it was asked.
     fn answer_until_stopped(inbox: &Inbox) -> u32 {
-        let mut asked = 0;
+        let (mut asked, mut status) = (0, on_many_cpus());
         while !inbox.stop_wanted() {
             inbox.wait().unwrap();
             inbox.answer(|| {
                 asked += 1;
-                on_many_cpus()
+                status.clone()
             });
+            for goal in inbox.goals() {
+                status.goal = Some(goal.choice.to_string());
+                goal.done();
+            }
         }
         asked
+    }
+
+    #[test]
+    fn a_goal_is_in_force_in_the_status_that_answers_it() {
+        served(|dir| {
+            let mode = std::fs::metadata(dir.goal_socket()).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "for root alone");
+            for word in ["energy", "auto", "speed"] {
+                let status = set_goal(dir, word.parse().unwrap()).unwrap().unwrap();
+                assert_eq!(status.goal.as_deref(), Some(word));
+                assert_eq!(fetch(dir).unwrap().unwrap().goal, status.goal);
+            }
+            for word in ["", "faster", &"energy".repeat(100)] {
+                let mut client = UnixStream::connect(dir.goal_socket()).unwrap();
+                // The server may have closed it before it has taken all.
+                let _ = client.write_all(word.as_bytes());
+                let _ = client.shutdown(Shutdown::Write);
+                let mut answer = Vec::new();
+                let _ = client.read_to_end(&mut answer);
+                assert_eq!(answer, b"", "{word}");
+            }
+            assert_eq!(fetch(dir).unwrap().unwrap().goal.as_deref(), Some("speed"));
+        });
     }
 
     #[test]

@@ -28,9 +28,10 @@ const volatile bool asks_in_steps;
 #define LOP_SPARE_ASKS 2
 /*
  * low_perf: performance of low CPUs on the kernel's cpuperf scale. high_perf: performance of each CPU while it is high,
- * in 1024ths of its own capacity, which is the top of that scale on that CPU.
+ * in 1024ths of its own capacity, which is the top of that scale on that CPU. The loader changes it with the goal (lop_goal()).
  */
-const volatile u32 low_perf, high_perf[LOP_MAX_CPUS];
+const volatile u32 low_perf;
+u32 high_perf[LOP_MAX_CPUS];
 /* The same for homes of paced work, by rung; never above high_perf. */
 const volatile u32 rung_perf[LOP_MAX_RUNGS];
 

@@ -75,6 +75,7 @@ u64 started_at_ns;
 #include "idle.bpf.h"
 #include "higher.bpf.h"
 #include "plan.bpf.h"
+#include "goal.bpf.h"
 #include "dump.bpf.h"
 
 #include "hotplug.bpf.h"

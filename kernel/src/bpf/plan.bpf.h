@@ -13,7 +13,7 @@
 const volatile bool measures;
 /* 1: the loader is looking. It stops when no such thread has run for a second; then ticks report the next one. */
 u32 looking;
-/* The policy's handle for orders. The loader sends one at a time. */
+/* The policy's handle for orders and changes of the goal. The loader sends one at a time. */
 struct lop_world order_context;
 
 /* Plans leave out kernel threads, which as a rule are no demand, and tasks of other scheduling classes. */

@@ -66,13 +66,19 @@ fn a_battery_that_is_not_charged_asks_for_energy() {
 }
 
 #[test]
-fn what_was_asked_for_is_not_followed() {
+fn what_was_asked_for_goes_before_what_is_followed() {
     let root = root();
     supply(&root, "BAT0", &[("type", "Battery"), ("status", "Discharging")]);
-    let asked = Follower::begin(&options(&root, Named::Auto.into(), Some(Goal::Speed)));
-    assert_eq!(asked.fds().count(), 0);
-    let aim = asked.aim().unwrap();
-    assert_eq!((aim.goal, aim.why.as_str()), (Goal::Speed, "as asked for"));
+    let mut asked = Follower::begin(&options(&root, Named::Auto.into(), Some(Goal::Speed)));
+    for (choice, goal, why) in [
+        (None, Goal::Speed, "as asked for"),
+        (Some(GoalChoice(None)), Goal::Energy, "auto: on battery"),
+        (Some(GoalChoice(Some(Goal::Balanced))), Goal::Balanced, "as asked for"),
+    ] {
+        choice.into_iter().for_each(|choice| asked.choose(choice));
+        let aim = asked.aim().unwrap();
+        assert_eq!((aim.goal, aim.why.as_str()), (goal, why));
+    }
     let other = Follower::begin(&options(&root, Named::Highlow.into(), None));
     assert_eq!((other.fds().count(), other.aim()), (0, None));
     let auto = Follower::begin(&options(&root, Named::Auto.into(), None));

@@ -17,7 +17,7 @@ use libbpf_rs::{Iter, MapHandle, OpenObject, RingBuffer, RingBufferBuilder};
 use lop_machine::live::LiveMachine;
 use lop_machine::speed::{perf_of_permille, Wish, LOW_PERF, RELEASED_PERF};
 use lop_policy::record::Record;
-use lop_policy::{rules, Config, Domains, GreenWork, Reserve, Sched};
+use lop_policy::{rules, Config, Domains, GoalConfig, GreenWork, Reserve, Sched};
 use scx_utils::{scx_ops_attach, scx_ops_load, scx_ops_open, uei_exited, uei_read, UserExitInfo};
 use skeleton::{BpfSkel, BpfSkelBuilder};
 use std::cell::RefCell;
@@ -267,6 +267,21 @@ impl Program {
             .map_err(|error| refused("a plan cannot be carried out", &error.into()))
     }
 
+    /// Takes the configuration of another goal, of which `goal` is the change, and asks the kernel's governor for the new speeds.
+    ///
+    /// # Errors
+    /// The kernel does not run the program.
+    pub fn set_goal(&mut self, config: Config, goal: GoalConfig, wishes: &SpeedWishes) -> Result<(), KernelError> {
+        let bss = self.skel.maps.bss_data.as_mut().expect("the program has variables");
+        for &(cpu, high_perf) in &wishes.asked_by_kernel {
+            bss.high_perf[cpu] = high_perf;
+        }
+        run_program(self.skel.progs.lop_goal.as_fd(), &mut state::goal(goal))
+            .map_err(|error| refused("the goal cannot be changed", &error.into()))?;
+        self.config = config;
+        Ok(())
+    }
+
     /// Makes the program report again when a thread runs that is worth a plan.
     pub fn look_no_more(&mut self) {
         let bss = self.skel.maps.bss_data.as_mut().expect("the program has variables");
@@ -332,6 +347,7 @@ fn open_and_load(
     }
     skel.progs.lop_look.set_autoload(config.plans());
     skel.progs.lop_order.set_autoload(config.plans());
+    skel.progs.lop_goal.set_autoload(options.goal.is_some());
     places::make(&mut skel, &options.root, options.places, config.rules != 0)?;
     let rodata = skel.maps.rodata_data.as_mut().expect("the program has constants");
     let last_cpu = machine.cpus.iter().map(|c| c.number).max().unwrap_or(0);
@@ -368,7 +384,7 @@ fn open_and_load(
     let bss = skel.maps.bss_data.as_mut().expect("the program has variables");
     state::configure(state::as_policy(&mut bss.lopsided), config, machine);
     for &(cpu, high_perf) in &wishes.asked_by_kernel {
-        rodata.high_perf[cpu] = high_perf;
+        bss.high_perf[cpu] = high_perf;
         bss.asks_speed[cpu] = 1;
         bss.asked_perf[cpu] = RELEASED_PERF;
     }

@@ -37,17 +37,23 @@ fn open(options: &Options) -> Result<(Speeds, Option<String>), KernelError> {
     if options.partial {
         speeds.leave_files_alone(SHARED);
     }
-    let refused = |error: SpeedError| KernelError::new(error.to_string());
-    let of_goal = match (options.high_speed, options.goal) {
-        (Some(wanted), _) => speeds.set_high_speed(wanted).map(|()| None).map_err(refused)?,
-        (None, Some(goal)) => match speeds.set_high_speed(HighSpeed::ForGoal(goal)) {
-            Ok(()) => effect(goal, &speeds).map(str::to_string),
-            Err(SpeedError::HighSpeed { reason, .. }) => Some(format!("high CPUs at their highest speed: {reason}")),
-            Err(error) => return Err(refused(error)),
-        },
-        (None, _) => None,
-    };
+    let of_goal = choose_speed(&mut speeds, options).map_err(|error| KernelError::new(error.to_string()))?;
     Ok((speeds, of_goal))
+}
+
+/// Sets the speed of high CPUs. For people: what the goal makes of it.
+fn choose_speed(speeds: &mut Speeds, options: &Options) -> Result<Option<String>, SpeedError> {
+    match (options.high_speed, options.goal) {
+        (Some(wanted), _) => speeds.set_high_speed(wanted).map(|()| None),
+        (None, Some(goal)) => match speeds.set_high_speed(HighSpeed::ForGoal(goal)) {
+            Ok(()) => Ok(effect(goal, speeds).map(str::to_string)),
+            Err(SpeedError::HighSpeed { reason, .. }) => speeds
+                .set_high_speed(HighSpeed::Max)
+                .map(|()| Some(format!("high CPUs at their highest speed: {reason}"))),
+            Err(error) => Err(error),
+        },
+        (None, None) => Ok(None),
+    }
 }
 
 /// The CPU whose speed should be set, and the wish.
@@ -99,6 +105,17 @@ impl SpeedSetter {
             failed: Vec::new(),
             lowered_at: BTreeMap::new(),
         })
+    }
+
+    /// The options have another goal: high CPUs get their new speed. A file that cannot be written is reported, and tried again with the next wish for its CPU.
+    pub fn follow_goal(&mut self, options: &Options, observer: &mut dyn Observer) {
+        let (Some(speeds), None) = (&mut self.speeds, options.high_speed) else {
+            return;
+        };
+        self.of_goal = choose_speed(speeds, options).unwrap_or_else(|error| {
+            observer.note(&error.to_string());
+            None
+        });
     }
 
     /// For people: what the goal does to the speed of high CPUs, or why it cannot.

@@ -3,14 +3,14 @@
 
 use super::places;
 use super::plan::Order;
-use super::program::interface::{self, lop_order};
+use super::program::interface::{self, lop_goal_config, lop_order};
 use super::program::skeleton::types;
 use super::program::skeleton::BpfSkel;
 use super::reserved::Reserved;
 use crate::status::{Asked, Member, Reason, Status};
 use lop_machine::live::LiveMachine;
 use lop_machine::speed::Wish;
-use lop_policy::{class, Config, CpuPlace, Sched, Set, MAX_RUNGS, NONE};
+use lop_policy::{class, Config, CpuPlace, GoalConfig, Sched, Set, MAX_RUNGS, NONE};
 use lop_records::Integers;
 use std::collections::BTreeMap;
 
@@ -183,6 +183,19 @@ pub fn order(order: Order) -> lop_order {
         Order::Rest => (interface::lop_order_kind_LOP_ORDER_REST, 0, NONE),
     };
     lop_order { kind, thread, place }
+}
+
+// SAFETY: four numbers of eight bytes.
+unsafe impl Integers for lop_goal_config {}
+
+/// What changes with the goal in the program's format.
+pub fn goal(goal: GoalConfig) -> lop_goal_config {
+    lop_goal_config {
+        spare: goal.spare,
+        last_hold_ns: goal.last_hold_ns,
+        keeps_kind: goal.keeps_kind,
+        domains: goal.domains,
+    }
 }
 
 /// The CPU that is reserved now, if any.
