@@ -8,6 +8,7 @@ pub mod compare;
 pub mod doctor;
 pub mod enforce;
 pub mod generate;
+pub mod goal;
 pub mod hint;
 pub mod kernel;
 pub mod machine;

@@ -37,6 +37,7 @@ Examples:
   lop doctor
   sudo lop start
   lop status --watch
+  sudo lop goal energy
   sudo lop run -- make -j8
   lop compare --policy linux,auto -- make -j4
   lop simulate
@@ -65,6 +66,9 @@ enum Command {
     /// Show what the scheduler does now
     #[command(after_help = commands::status::EXAMPLES)]
     Status(commands::status::Arguments),
+    /// Show the goal of the running scheduler, or change it
+    #[command(after_help = commands::goal::EXAMPLES)]
+    Goal(commands::goal::Arguments),
     /// Show a live view of CPUs, sets, speeds and power
     #[command(after_help = commands::top::EXAMPLES)]
     Top(commands::top::Arguments),
@@ -132,6 +136,7 @@ fn run(command: Option<Command>) -> Result<(), Failure> {
         Some(Command::Stop(arguments)) => commands::stop::run(&arguments),
         Some(Command::Hint(arguments)) => commands::hint::run(&arguments),
         Some(Command::Status(arguments)) => commands::status::run(&arguments),
+        Some(Command::Goal(arguments)) => commands::goal::run(&arguments),
         Some(Command::Top(arguments)) => commands::top::run(&arguments),
         Some(Command::Restore(arguments)) => commands::restore::run(&arguments),
         Some(Command::Run(arguments)) => commands::run::run(&arguments),

@@ -91,7 +91,7 @@ fn policy(status: &Status) -> String {
 }
 
 /// The goal, why, and what it changes; `None`: the policy has none.
-fn goal(status: &Status) -> Option<String> {
+pub fn goal(status: &Status) -> Option<String> {
     let (goal, why) = (status.goal.as_ref()?, status.goal_why.as_ref()?);
     Some(match status.goal_effects.as_slice() {
         [] => format!("{goal} ({why})"),

@@ -17,6 +17,8 @@ mod compare_enforced;
 mod doctor;
 #[path = "cli/donor.rs"]
 mod donor;
+#[path = "cli/goal.rs"]
+mod goal;
 #[path = "cli/help.rs"]
 mod help;
 #[path = "cli/kernel.rs"]

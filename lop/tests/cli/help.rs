@@ -10,6 +10,7 @@ fn every_level_has_help_with_examples() {
         &["start"],
         &["stop"],
         &["status"],
+        &["goal"],
         &["top"],
         &["restore"],
         &["hint"],

@@ -4,6 +4,7 @@
 
 use super::*;
 use lop_kernel::adapter::{Exit, KernelError, Observer};
+use lop_kernel::goal::Follower;
 use lop_kernel::instance::{Instance, RunDir};
 use lop_kernel::options::Options;
 use lop_kernel::requests::Inbox;
@@ -37,13 +38,13 @@ fn is_too_late(said: &str) -> bool {
 }
 
 /// A machine below `root` and the run folder beside it.
-struct Machine {
+pub struct Machine {
     folder: TempDir,
 }
 
 impl Machine {
     /// One that lacks nothing.
-    fn new() -> Self {
+    pub fn new() -> Self {
         let machine = Self { folder: folder() };
         TREE.iter().for_each(|(path, text)| machine.write(path, text));
         for (file, text) in [
@@ -79,7 +80,7 @@ impl Machine {
     }
 
     /// `lop` on this machine; CMD follows `--` where there is one.
-    fn answer(&self, arguments: &[&str]) -> Answer {
+    pub fn answer(&self, arguments: &[&str]) -> Answer {
         let (run, root) = (self.path("run"), self.folder.path());
         let place = ["--run-dir", run.to_str().unwrap(), "--root", root.to_str().unwrap()];
         let end = arguments
@@ -147,7 +148,7 @@ impl Machine {
     }
 
     /// An instance that is attached, as far as anybody can tell.
-    fn instance(&self) -> Child {
+    pub fn instance(&self) -> Child {
         let mut child = self.again("the_instance");
         let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
         assert!(lines.any(|line| line.unwrap() == "ready"));
@@ -186,15 +187,26 @@ fn the_instance() {
     let requests = service.requests();
     let _signals = on_signals(&ENDING, move |_| requests.stop()).unwrap();
     let mut obedient = |options: &Options, inbox: &Inbox, observer: &mut dyn Observer| {
-        let status = Status::begin(options);
+        let mut status = Status::begin(options);
+        let mut goals = Follower::begin(options);
+        status.aim_at(goals.aim().as_ref());
         observer.attached(&status)?;
         while !inbox.stop_wanted() {
             inbox.wait().map_err(|error| KernelError::new(error.to_string()))?;
             inbox.answer(|| status.clone());
+            for request in inbox.goals() {
+                goals.choose(request.choice);
+                status.aim_at(goals.aim().as_ref());
+                request.done();
+            }
         }
         Ok(Exit::default())
     };
-    service.run(&Options::default(), &mut obedient, &mut Ready).unwrap();
+    let options = Options {
+        root: machine.path("root"),
+        ..Options::default()
+    };
+    service.run(&options, &mut obedient, &mut Ready).unwrap();
 }
 
 /// Not a test of its own: sets speeds and dies before it can put them back.
@@ -313,8 +325,14 @@ fn nothing_that_runs_is_said() {
     let machine = Machine::new();
     machine.refused(&["stop"], &["not running"]);
     let way_out = ["not running; the kernel's own scheduler", "'lop start' takes over"];
-    machine.refused(&["status"], &way_out);
-    machine.refused(&["start", "--monitor", "1"], &way_out);
+    for command in [
+        &["status"][..],
+        &["goal"],
+        &["goal", "energy"],
+        &["start", "--monitor", "1"],
+    ] {
+        machine.refused(command, &way_out);
+    }
     assert!(!machine.path("run").exists(), "nothing is started");
     let json = machine.answer(&["status", "--format", "json"]);
     assert_eq!(json.code, 1);
@@ -389,7 +407,7 @@ fn an_ordinary_user_sees_the_status_and_is_told_about_sudo() {
     let once = |command: &str| {
         let (run, root) = (machine.path("run"), machine.folder.path());
         let output = std::process::Command::new(&program)
-            .arg(command)
+            .args(command.split(' '))
             .args(["--run-dir", run.to_str().unwrap(), "--root", root.to_str().unwrap()])
             .uid(NOBODY)
             .gid(NOBODY)
@@ -410,7 +428,9 @@ fn an_ordinary_user_sees_the_status_and_is_told_about_sudo() {
         code == Some(0) && said.contains(&format!("pid {}", child.id())),
         "{said}"
     );
-    for command in ["stop", "restore", "start"] {
+    let (code, said, _) = as_nobody("goal");
+    assert!(code == Some(0) && said.starts_with("balanced"), "{said}");
+    for command in ["stop", "restore", "start", "goal energy"] {
         let (code, _, error) = as_nobody(command);
         assert!(code == Some(1) && error.contains("sudo"), "{command}: {error}");
     }

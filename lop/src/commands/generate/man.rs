@@ -35,7 +35,7 @@ struct Group {
 
 const GROUPS: [Group; 3] = [
     Group {
-        commands: &["doctor", "start", "stop", "status", "top", "run", "restore", "hint", "amp"],
+        commands: &["doctor", "start", "stop", "status", "goal", "top", "run", "restore", "hint", "amp"],
         files: &[
             (
                 "/run/lopsided",
