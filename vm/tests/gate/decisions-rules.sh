@@ -46,6 +46,19 @@ in_background() {
 }
 has_background() { lop status --format json >/tmp/status && grep -q '"reason": "background"' /tmp/status; }
 
+# The attached program takes other goals under load: it is not attached again, which the kernel counts.
+goals() {
+  local load goal attached
+  attached=$(cat /sys/kernel/sched_ext/enable_seq)
+  lop-load hogs 3 --seconds 100000 >/tmp/hogs.json & load=$!
+  for goal in energy speed balanced speed energy auto; do
+    wait_for goes_by $goal && lop-load fork-storm --jobs 4 --count 20 >/dev/null || { kill $load; return 1; }
+  done
+  kill $load
+  [ "$(cat /sys/kernel/sched_ext/enable_seq)" = "$attached" ] || say_and_fail 'it was attached again'
+}
+goes_by() { lop goal "$1" | grep -E "^($1 \(as asked for\)|[a-z]+ \($1: )"; }
+
 # logged NAME WORK "KIND..." OPTION...
 logged() {
   local log=/tmp/$1.log name=$1 work=$2 kinds=$3
@@ -64,9 +77,9 @@ logged longest-first work '' --policy longest-first
 expect 'auto gets watts' give_watts
 # CPUs do not count their clock here, so schedutil cannot be asked for a speed between the lowest and the highest; to userspace it can be told.
 set_governor userspace
-all_work() { paced && in_background && work; }
+all_work() { paced && in_background && goals && work; }
 # What tasks ran, of which their owner says that nobody waits for them, and by which clock they wake.
-logged auto all_work 'ran background clock' --policy auto --reserve asked
+logged auto all_work 'ran background clock goal' --policy auto --reserve asked
 expect 'auto: it went by them' grep -qm1 '"core_mw":[1-9]' /tmp/auto.log
 
 # Where energy-aware scheduling ships: tasks that sleep have homes, those that run for long have none, and others share them.
@@ -80,6 +93,8 @@ expect 'light: attached' begin_lop --policy auto --log-decisions /tmp/light.log
 expect 'light: it goes by it' eval 'status | grep "light work where energy-aware scheduling would put it"'
 expect 'light: work' light_work
 expect 'light: no watchdog exit, no restart' still_in_charge
+# For speed no work is light, which only a program that is loaded for it can do.
+expect 'light: for speed it is loaded again' eval 'wait_for goes_by speed && status --format json | grep "\"restarts\": 1"'
 expect 'light: ended' ended_by INT
 expect 'light: the native build decides the same, no record lost, no call out of order' same_decisions /tmp/light.log
 expect 'no warning of the kernel' kernel_is_well
