@@ -184,12 +184,10 @@ fn rest_mw(machine: &Machine) -> u32 {
 /// What sets the speed of a high core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Control {
-    /// Requests of the scheduler, as the governor is `schedutil`.
-    Requests,
     /// The processor, within a range and by an energy preference.
     Processor,
-    /// Another governor, within limits that are both set.
-    Limits,
+    /// The kernel: `schedutil` by the scheduler's requests, or another governor within limits that are both set.
+    Kernel,
 }
 
 /// The floor of a processor that chooses speeds: the cheapest point if a second counts for this share of the machine's power.
@@ -199,18 +197,16 @@ const FLOOR_SHARE: (u32, u32) = (1, 4);
 ///
 /// ```text
 /// energy      what the machine draws beside the core: it is on for the work
-/// balanced    requests     the machine's power, as E T is least where E + lambda T is (policy/core/auto.h)
-///             processor    a quarter of it: the processor chooses from that speed upwards
-///             limits       none
+/// balanced    processor    a quarter of the machine's power: the processor chooses from that speed upwards
+///             kernel       none: what keeps a core busy is at the highest speed as shipped, too, and slower it would be later
 /// speed       none
 /// ```
 pub fn high_second_mw(machine: &Machine, goal: Goal, control: Control) -> Option<u32> {
     let machine_mw = traits(machine, goal).machine_mw;
     match (goal, control) {
         (Goal::Energy, _) => Some(rest_mw(machine)),
-        (Goal::Balanced, Control::Requests) => Some(machine_mw),
         (Goal::Balanced, Control::Processor) => Some(machine_mw * FLOOR_SHARE.0 / FLOOR_SHARE.1),
-        (Goal::Balanced, Control::Limits) | (Goal::Speed, _) => None,
+        (Goal::Balanced, Control::Kernel) | (Goal::Speed, _) => None,
     }
 }
 
@@ -297,11 +293,10 @@ mod tests {
     fn what_a_second_counts_for_follows_from_who_sets_the_speed() {
         let laptop = crate::load("laptop-hybrid", &[]).unwrap();
         for (goal, control, second_mw) in [
-            (Goal::Balanced, Control::Requests, Some(24_610)),
             (Goal::Balanced, Control::Processor, Some(6_152)),
-            (Goal::Balanced, Control::Limits, None),
+            (Goal::Balanced, Control::Kernel, None),
             (Goal::Energy, Control::Processor, Some(5_560)),
-            (Goal::Speed, Control::Requests, None),
+            (Goal::Speed, Control::Processor, None),
         ] {
             assert_eq!(
                 high_second_mw(&laptop, goal, control),

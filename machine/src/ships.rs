@@ -144,8 +144,7 @@ impl Ships {
     pub fn control(&self) -> Control {
         match self.governor {
             Some(Governor::Hwp(_)) => Control::Processor,
-            Some(Governor::Schedutil | Governor::Eas) => Control::Requests,
-            _ => Control::Limits,
+            _ => Control::Kernel,
         }
     }
 

@@ -253,7 +253,7 @@ impl Speeds {
 
     /// What sets the speeds of high CPUs, by clock domain.
     pub fn controls(&self) -> impl Iterator<Item = Control> + '_ {
-        self.domains.iter().map(|d| d.control(self.files.as_ref()))
+        self.domains.iter().map(Controlled::control)
     }
 
     /// How many requests take a CPU from its lowest to its top speed under `schedutil`. One if the kernel knows the CPU's present speed;

@@ -24,7 +24,6 @@ fn effect(goal: Goal, speeds: &Speeds) -> Option<&'static str> {
     match goal {
         Goal::Energy => Some("high CPUs at the speed of least energy per work"),
         Goal::Balanced if any(Control::Processor) => Some("high CPUs as the processor chooses, from a lower limit on"),
-        Goal::Balanced if any(Control::Requests) => Some("high CPUs at the speed at which energy and time count alike"),
         Goal::Balanced | Goal::Speed => None,
     }
 }

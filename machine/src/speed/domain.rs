@@ -201,11 +201,10 @@ impl Controlled {
     }
 
     /// What sets the speed of high CPUs.
-    pub(super) fn control(&self, files: &dyn Files) -> Control {
+    pub(super) fn control(&self) -> Control {
         match self.domain.mechanism {
-            Mechanism::Scheduler if knows_speed(files) => Control::Requests,
             Mechanism::Preference => Control::Processor,
-            _ => Control::Limits,
+            _ => Control::Kernel,
         }
     }
 

@@ -75,7 +75,7 @@ pub(super) fn speeds(files: &dyn Files, wanted: HighSpeed, domains: &[Controlled
         HighSpeed::Base => each(files, domains, |d| base_khz(files, d)),
         HighSpeed::Efficient => Model::measured(files).and_then(|model| each(files, domains, |d| model.khz(d, 0))),
         HighSpeed::ForGoal(Goal::Energy) => Model::believed(files).and_then(|model| {
-            let second_mw = costs::high_second_mw(&model.machine, Goal::Energy, Control::Limits);
+            let second_mw = costs::high_second_mw(&model.machine, Goal::Energy, Control::Kernel);
             each(files, domains, |d| model.khz(d, second_mw.unwrap_or(0)))
         }),
         HighSpeed::ForGoal(Goal::Balanced) => balanced(files, domains),
@@ -85,18 +85,16 @@ pub(super) fn speeds(files: &dyn Files, wanted: HighSpeed, domains: &[Controlled
 
 /// The speeds of high CPUs for goal balanced ([`costs::high_second_mw`]).
 fn balanced(files: &dyn Files, domains: &[Controlled]) -> Result<Vec<High>, String> {
-    if domains.iter().all(|d| d.control(files) == Control::Limits) {
+    if domains.iter().all(|d| d.control() == Control::Kernel) {
         return Ok(vec![High::AsFound; domains.len()]);
     }
     let model = Model::believed(files)?;
     // A domain without such a point, or with that alone, keeps its highest.
     let of_domain = |d: &Controlled| {
-        let control = d.control(files);
-        let second_mw = costs::high_second_mw(&model.machine, Goal::Balanced, control);
+        let second_mw = costs::high_second_mw(&model.machine, Goal::Balanced, d.control());
         let khz = second_mw.and_then(|second_mw| model.khz(d, second_mw).ok());
-        match (control, khz, d.domain.max_khz) {
-            (Control::Processor, Some(khz), Some(max_khz)) => High::From(khz.min(max_khz)),
-            (Control::Requests, Some(khz), _) => fit(files, d, khz).map_or(High::AsFound, High::At),
+        match (khz, d.domain.max_khz) {
+            (Some(khz), Some(max_khz)) => High::From(khz.min(max_khz)),
             _ => High::AsFound,
         }
     };

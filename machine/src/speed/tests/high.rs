@@ -225,11 +225,15 @@ const SLOW: &[(u32, f64)] = &[(800, 1.3), (1200, 1.7), (2400, 3.5)];
 
 /// A fast CPU and a slow one.
 fn two_kinds(driver: &'static str) -> Fake {
+    two_kinds_under(driver, "powersave")
+}
+
+fn two_kinds_under(driver: &'static str, governor: &'static str) -> Fake {
     let slow = Policy {
         limits_khz: (800_000, 2_400_000),
-        ..active(1, "1", driver, "powersave")
+        ..active(1, "1", driver, governor)
     };
-    let fake = Fake::new(&[active(0, "0", driver, "powersave"), slow], "0-1");
+    let fake = Fake::new(&[active(0, "0", driver, governor), slow], "0-1");
     fake.put(&format!("{CPU}/present"), "0-1");
     fake
 }
@@ -394,16 +398,25 @@ fn a_limit_that_another_sets_meanwhile_is_not_raised_for_a_home() {
     }
 }
 
-/// Where both limits are set, high is the highest speed as before; so it is for speed.
+/// What keeps a core busy is at the highest speed under the kernel's governors, with or without the scheduler's requests; so it is for speed.
 #[test]
-fn balanced_and_speed_leave_the_highest_where_limits_are_set() {
-    for (goal, driver) in [(Goal::Balanced, "acpi-cpufreq"), (Goal::Speed, "intel_pstate")] {
-        let fake = two_kinds(driver);
+fn balanced_and_speed_leave_the_highest_where_the_kernel_sets_speeds() {
+    for (goal, driver, governor) in [
+        (Goal::Balanced, "acpi-cpufreq", "ondemand"),
+        (Goal::Balanced, "acpi-cpufreq", "schedutil"),
+        (Goal::Speed, "acpi-cpufreq", "schedutil"),
+        (Goal::Speed, "intel_pstate", "powersave"),
+    ] {
+        let fake = two_kinds_under(driver, governor);
         fake.put(OWN_MODEL, &model(&[FAST, SLOW]));
         let mut speeds = fake.open();
         let before = speeds.describe();
         speeds.set_high_speed(HighSpeed::ForGoal(goal)).unwrap();
-        assert_eq!((fake.writes(), speeds.describe()), (vec![], before));
+        assert_eq!(
+            (fake.writes(), speeds.describe()),
+            (vec![], before),
+            "{goal:?}, {driver}, {governor}"
+        );
     }
 }
 
