@@ -15,10 +15,10 @@ const CALLED: &str = "
     declare declare_length born median_length clamp_speedup
     active undeclared target due_at_ns joiner leaver queue_waits slice_ns on_reserved_core is_usable may_go_on wakes_anew
     clock_of until_late_ns owner_says_nobody_waits
-    ranks_before displaces class_on has_core_by_length
-    note_counters declare_memory memory_class planned_mpmi speedup_of_mpmi is_planned
-    spread gather predicted_edp root specialise plan_threads must_switch has_basis demand_permille home_of gains_more
-    set_domain set_domain_on wants_domain end_plans go_to set_goal
+    ranks_before displaces
+    note_counters declare_memory memory_class planned_mpmi measured_speedup is_planned
+    spread gather predicted_edp root plan_threads must_switch has_basis demand_permille home_of
+    set_domain set_domain_on wants_domain end_plans set_goal
     count_arrived is_better_place
 ";
 /// Prefixes dropped from enum constants.

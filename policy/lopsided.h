@@ -14,7 +14,6 @@
 #include "place.h"
 #include "preempt.h"
 #include "room.h"
-#include "specialise.h"
 #include "rt_pressure.h"
 #include "domain_start.h"
 #include "uclamp.h"
@@ -101,17 +100,6 @@ lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *wo
 	return place;
 }
 
-/* The queue of the CPU that the task changes to, once; else the queue where it belongs. */
-lop_rule u32 lop_next_queue(struct lop_sched *s, struct lop_task *t, u32 cpu)
-{
-	s32 changes_to = t->changes_to;
-	t->changes_to = LOP_NONE;
-	if (lop_has_specialists(s) && changes_to != LOP_NONE && !t->background && !lop_is_reserved(s, (u32)changes_to) &&
-	    lop_cpus_has(&s->online, lop_cpu_index((u32)changes_to)))
-		return lop_cpu_queue((u32)changes_to);
-	return lop_queue_at(s, t, cpu);
-}
-
 /* The task waits at its own CPU, which is kicked if it is idle. */
 lop_rule void lop_enqueue_at(struct lop_sched *s, struct lop_world *world, struct lop_task *t, const struct lop_group *group, u32 cpu)
 {
@@ -142,13 +130,13 @@ lop_rule void lop_enqueue(struct lop_sched *s, struct lop_world *world, struct l
 		cpu = lop_open_cpu(s, t); /* it ran there until now, or its affinity changed */
 	if (t->restricted)
 		cpu = lop_allowed_place(s, world, t, cpu);
-	if (t->changes_to == LOP_NONE && lop_changes_domain(s, t, cpu)) {
+	if (lop_changes_domain(s, t, cpu)) {
 		if (lop_start_in_domain(s, world, t, group))
 			return;
 		cpu = lop_first_of_domain(s, t->wanted_domain);
 	}
 	set = lop_usable_set(s, t);
-	queue = lop_next_queue(s, t, cpu);
+	queue = lop_queue_at(s, t, cpu);
 	lop_clamp_vtime(s, t, group, queue);
 	lop_queue_insert(s, world, t, queue);
 	lop_cpus_and(&world->candidates, &s->set[lop_set_index(set)].cpus, &s->idle);
@@ -157,7 +145,7 @@ lop_rule void lop_enqueue(struct lop_sched *s, struct lop_world *world, struct l
 		lop_keep_cheapest(s, &world->candidates);
 	if (lop_wants_domain(s, t))
 		lop_cpus_prefer(&world->candidates, lop_domain_cpus(s, t->wanted_domain));
-	if ((lop_has_specialists(s) || !t->restricted || t->bound) && queue < LOP_MAX_CPUS && lop_cpus_has(&s->idle, queue))
+	if ((!t->restricted || t->bound) && queue < LOP_MAX_CPUS && lop_cpus_has(&s->idle, queue))
 		lop_env_kick(world, queue);
 	idle = lop_cpus_next(&world->candidates, 0);
 	if (idle >= 0)
@@ -536,17 +524,6 @@ lop_rule void lop_set_domain_on(struct lop_sched *s, struct lop_world *world, s3
 
 /* No plan for memory domains holds any more; all tasks have been told. */
 lop_rule void lop_end_plans(struct lop_sched *s) { s->planned = false; }
-
-/*
- * Specialise: the task changes to `cpu` when it is queued next, which the adapter brings about at once, as in
- * lop_set_domain(). If a plan gave it a memory domain, that of `cpu` replaces it.
- */
-lop_rule void lop_go_to(const struct lop_sched *s, struct lop_task *t, u32 cpu)
-{
-	t->changes_to = (s32)lop_cpu_index(cpu);
-	if (t->wanted_domain != LOP_NONE)
-		t->wanted_domain = s->topology.memory_domain[lop_cpu_index(cpu)];
-}
 
 /* The timer of lop_env_arm_timer() fires. */
 lop_rule void lop_timer(struct lop_sched *s, struct lop_world *world, u64 now_ns)

@@ -21,8 +21,8 @@ finds() {
   fi
 }
 
-for call in 'lop_gather(p);' 'moves = lop_spread(p);' 'unsafe { ffi::lop_specialise(cast) }' 'planner.gather(&mut threads);' \
-  'Planner::spread(&mut planner, &mut threads);' 'lop_plan_kinds(c, s, threads, nr, now_ns);'; do
+for call in 'lop_gather(p);' 'moves = lop_spread(p);' 'unsafe { ffi::lop_spread(plan) }' 'planner.gather(&mut threads);' \
+  'Planner::spread(&mut planner, &mut threads);' 'lop_plan_domains(p, s, threads, nr);'; do
   finds 'only policy/ makes such a plan' simulator/src/plan.rs "$call"
   finds '' policy/src/plan.rs "$call"
 done

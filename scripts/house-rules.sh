@@ -34,7 +34,7 @@ done < <(files -name '*.md')
 while read -r hit; do
   finding "$hit: only policy/ makes such a plan; call lop_plan_threads() (Planner::plan)"
 done < <(files '(' -name '*.rs' -o -name '*.[ch]' -o -name '*.go' ')' -not -path './policy/*' |
-  xargs -r grep -nEH '\blop_(gather|spread|specialise|plan_domains|plan_kinds)\b|(\.|Planner::)(gather|spread|specialise)\(' | cut -d: -f1,2 || true)
+  xargs -r grep -nEH '\blop_(gather|spread|plan_domains)\b|(\.|Planner::)(gather|spread)\(' | cut -d: -f1,2 || true)
 
 end_of_findings 'house rules'
 echo 'house rules: kept'

@@ -361,10 +361,6 @@ impl Policy {
     pub fn domain(&self, task: &Task) -> Option<u16> {
         self.handle().domain_of(task).map(|domain| domain as u16)
     }
-    /// The task goes to this CPU the next time it is queued.
-    pub fn go_to(&self, task: &mut Task, cpu: u32) {
-        self.handle().go_to(task, cpu);
-    }
     /// Drops the plan for memory domains; all tasks have been released from it.
     pub fn end_plans(&mut self) {
         self.handle().end_plans();

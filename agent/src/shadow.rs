@@ -388,20 +388,15 @@ impl Shadow {
         for (id, thread) in ids.iter().zip(&mut *threads) {
             let Some(entry) = self.tasks.get(id) else { continue };
             self.policy.note_task(thread, &entry.task);
-            thread.runs = matches!(entry.place, Place::Runs(_));
             thread.cpu = self.last_cpu(*id).map_or(NONE, |cpu| cpu as i32);
         }
         self.policy.plan(threads, period_ns);
         self.switch_domains(true);
-        let to_domain: Vec<u32> = (ids.iter().zip(&*threads))
-            .filter_map(|(&id, thread)| self.send_to_domain(id, thread))
+        let cpus: Vec<u32> = (ids.iter().zip(&*threads))
+            .filter_map(|(&id, thread)| self.follow_plan(id, thread))
             .collect();
-        self.queue_anew(&to_domain);
+        self.queue_anew(&cpus);
         self.switch_domains(false);
-        let to_cpu: Vec<u32> = (ids.iter().zip(&*threads))
-            .filter_map(|(&id, thread)| self.send_to_cpu(id, thread))
-            .collect();
-        self.queue_anew(&to_cpu);
     }
 
     /// Drops the last plan.
@@ -423,23 +418,15 @@ impl Shadow {
         self.follow();
     }
 
-    /// Sends the task to its domain. Returns the CPU that it must leave for that.
-    fn send_to_domain(&mut self, id: u32, thread: &Planned) -> Option<u32> {
+    /// Tells the task its domain and what it gains. Returns the CPU that it must leave for that.
+    fn follow_plan(&mut self, id: u32, thread: &Planned) -> Option<u32> {
         let entry = self.tasks.get_mut(&id)?;
+        let told_permille = entry.task.speedup_permille;
         entry.task.set_measured_speedup(thread.speedup_permille);
+        let gains_otherwise = entry.task.speedup_permille != told_permille;
         let cpu = u32::try_from(thread.cpu).ok()?;
         let elsewhere = self.policy.set_domain(&mut entry.task, thread.wanted_domain, cpu);
-        (elsewhere && thread.runs).then_some(cpu)
-    }
-
-    fn send_to_cpu(&mut self, id: u32, thread: &Planned) -> Option<u32> {
-        let wanted = u32::try_from(thread.wanted_cpu).ok()?;
-        let entry = self.tasks.get_mut(&id)?;
-        self.policy.go_to(&mut entry.task, wanted);
-        match entry.place {
-            Place::Runs(cpu) => Some(cpu),
-            Place::Blocked | Place::Waits => None,
-        }
+        ((elsewhere || gains_otherwise) && matches!(entry.place, Place::Runs(_))).then_some(cpu)
     }
 
     /// Queues the tasks on these CPUs again, so that they go where they are sent.

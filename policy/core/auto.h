@@ -8,8 +8,7 @@
  *     2. set control     alone decides how many cores are high, and every speed (demand.h, sets.h, pace.h)
  *     3. reserved core   a low one, so never the spare; only if asked for (reserved.h)
  *     4. rank            which tasks get the fast cores: awaited, most work left, SF, turn (rank.h)
- *     5. low SF          goes to slow kinds, intensive threads apart over the domains that are on
- *                        (specialise.h, gather.h)
+ *     5. intensity       intensive threads go apart over the domains that are on (gather.h)
  * The rules act on different time scales: sets 10 ms, phases and locks 1 to 20 ms, plans 1 s, heat minutes. Gather also
  * plans every second: a plan that gains too little predicted EDP is not carried out, and a domain that is off is
  * switched on before work needs it. This file decides which rules a machine has a use for.
@@ -93,7 +92,7 @@ lop_rule void lop_leave_out_by_power(struct lop_config *c, const struct lop_trai
  *     plans for memory domains    where there is one domain
  *     switching domains off       where cores differ in kind, which predicted EDP (gather.h) does not model, where a
  *                                 node's power is not known, or for speed
- *     rank, specialise            where all cores are of one kind
+ *     rank                        where all cores are of one kind
  *     whole cores                 where no core has SMT siblings
  *     spare, and h_min            for energy where no power is known: what they save is the waiting of others
  */
@@ -103,10 +102,8 @@ lop_rule void lop_leave_out(struct lop_config *c, const struct lop_traits *m)
 		c->domains = LOP_DOMAINS_AS_COME;
 	else if (m->nr_tiers > 1 || !m->machine_mw || m->goal == LOP_GOAL_SPEED)
 		c->domains = LOP_DOMAINS_SPREAD;
-	if (m->nr_tiers == 1) {
+	if (m->nr_tiers == 1)
 		c->rules &= LOP_WHOLE;
-		c->specialise = false;
-	}
 	if (m->threads_per_core < 2)
 		c->rules &= ~(u32)LOP_WHOLE;
 	if (m->machine_mw) {

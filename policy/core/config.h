@@ -65,7 +65,6 @@ struct lop_config {
 	bool room;            /* cores stay for tasks that sleep for a moment (room.h) */
 	bool keeps_kind;      /* with room: such tasks stay on their kind of core, too */
 	bool only_known;      /* plans for memory domains move only threads of known intensity */
-	bool specialise;      /* tasks that gain most from fast cores swap with tasks that have them (specialise.h) */
 	u64 transition_ns;    /* until a new member runs at its speed */
 	u64 hold_ns;          /* T_hold: how long a member is surplus before it leaves */
 	u64 last_hold_ns;     /* the same for the last member (h_min), and for the spare if it is longer */

@@ -56,7 +56,6 @@ enum lop_record_kind {
 	LOP_RECORD_TAKEN,     /* lop_cpu_taken() of `cpu`, `value`: taken */
 	/* Orders of the loader (enum lop_order_kind), which are calls of the policy too. */
 	LOP_RECORD_DOMAIN,    /* lop_set_domain() of `task`, now at `cpu`, `value`: memory domain, (u32)LOP_NONE: any */
-	LOP_RECORD_GO_TO,     /* lop_go_to() of `task` and `cpu` */
 	LOP_RECORD_DOMAIN_ON, /* lop_set_domain_on() of the memory domain `value` */
 	LOP_RECORD_DOMAIN_OFF,
 	LOP_RECORD_REST,      /* lop_end_plans() */

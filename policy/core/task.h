@@ -49,7 +49,6 @@ struct lop_task {
 	s32 last_queue;                    /* queue of its last place since it woke; LOP_NONE: none yet */
 	s32 queue;                         /* it waits there, or is on its way from there to a CPU; LOP_NONE */
 	s32 wanted_domain;                 /* where a plan of spread.h or gather.h wants it; LOP_NONE: anywhere */
-	s32 changes_to;                    /* CPU that it moves to when it is next queued; LOP_NONE */
 	u8 set;                            /* LOP_HIGH, LOP_GREEN, or LOP_LOW for the reserved CPU; chosen when it becomes active */
 	bool counted;                      /* counted as active */
 	bool weighs;                       /* from wakeup to block: its weight is in its group's, if it has a group */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
-#include "specialise.h"
+#include "gather.h"
+#include "rank.h"
 #include "uclamp.h"
 /*
- * The plans of a configuration (spread, gather, specialise) are made from facts about threads, which adapters hand over.
+ * The plans of a configuration (spread, gather) and what threads gain from speed follow from facts that adapters hand over.
  * Which threads are planned, what each demands, which stay, which go together and what a domain is follow here and nowhere
  * else. Facts about CPUs are in the policy's own state.
  * Tested in: plan. Studied in: memory-domains, power-domains, everything.
@@ -17,17 +18,14 @@ struct lop_planned {
 	struct lop_intensity intensity;
 	u64 active_ns;       /* time of the last period in which it ran or waited to run */
 	u32 shares;          /* 1 + number of its application, if that declares that its threads share memory; 0 */
-	u32 gain_permille;   /* SF between the slowest and the fastest kind x 1000, if known by other means than intensity; 0 */
 	s32 cpu;             /* CPU that it runs on or ran on last; LOP_NONE: it has not run yet */
 	s32 home;            /* lop_home_of() */
-	bool runs;
 	bool restricted, system; /* as in struct lop_task */
 	/* State that the adapter keeps from one plan to the next. */
 	u64 moved_ns;        /* when a plan moved it last; 0: never */
-	/* Results. */
-	u32 speedup_permille; /* on the scale of uclamp.h; 0: unknown */
+	u32 speedup_permille; /* a result, too: SF on the scale of uclamp.h; 0: unknown */
+	/* Result. */
 	s32 wanted_domain;   /* memory domain that it runs in from now on; LOP_NONE: any */
-	s32 wanted_cpu;      /* CPU that it changes to; LOP_NONE: it stays */
 };
 
 /* Share of a period in which a thread ran or waited to run, x 1000, rounded up. */
@@ -158,65 +156,39 @@ lop_subprog u32 lop_plan_domains(struct lop_plan *p lop_nonnull, const struct lo
 	return moves;
 }
 
+/* One SF exceeds another by more than 10 %. */
+lop_rule bool lop_gains_more(u32 a_permille, u32 b_permille) { return (u64)a_permille * 10 > (u64)b_permille * 11; }
+
 /*
- * Fills in `wanted_cpu` by specialise.h; returns how many threads move. SF follows from intensity and the speeds of the
- * fastest and the slowest kind; for a thread of unknown class it is what the adapter knows.
+ * SF of a thread by its intensity. It follows only changes of more than 10 %, so that noise of the counters changes no rank.
+ * Worked example: 20 MPKI are 1.333, and 15 MPKI, 1.4, change nothing; 10 MPKI do: 1.5.
  */
-lop_subprog u32 lop_plan_kinds(struct lop_cast *c lop_nonnull, const struct lop_sched *s lop_nonnull, struct lop_planned *threads lop_nonnull, u32 nr, u64 now_ns)
+lop_rule u32 lop_followed_speedup(const struct lop_planned *t)
 {
-	const struct lop_topology *top = &s->topology;
-	u32 slowest_permille = top->tier_permille[(top->nr_tiers - 1) & (LOP_MAX_TIERS - 1)];
-	u32 ratio_permille = 1000000 / (u32)lop_max(slowest_permille, 1), moves, n;
-	c->now_ns = now_ns;
-	c->nr_threads = nr;
-	lop_for(n, 0, LOP_MAX_PLANNED) {
-		struct lop_planned *t = &threads[n];
-		bool known;
-		u32 mpmi;
-		if (n >= nr)
-			break;
-		known = lop_memory_class(&t->intensity) != LOP_MEMORY_UNKNOWN;
-		mpmi = lop_planned_mpmi(&t->intensity);
-		t->speedup_permille = known ? lop_measured_speedup(mpmi) : 0;
-		*lop_specialist_at(c, n) = (struct lop_specialist){
-			.moved_ns = t->moved_ns,
-			.speedup_permille = known ? lop_speedup_of_mpmi(mpmi, ratio_permille) : t->gain_permille,
-			.cpu = t->runs ? t->cpu : LOP_NONE,
-			.tier = top->tier[lop_cpu_index((u32)t->cpu)],
-			.fixed = lop_is_fixed(s, t) || lop_has_core_by_length(s, lop_cpu_index((u32)t->cpu)),
-			.class = (u8)lop_class_on(s, lop_cpu_index((u32)t->cpu)),
-		};
-	}
-	moves = lop_specialise(c);
-	lop_for(n, 0, LOP_MAX_PLANNED) {
-		if (n >= nr)
-			break;
-		threads[n].moved_ns = lop_specialist_at(c, n)->moved_ns;
-		threads[n].wanted_cpu = lop_specialist_at(c, n)->wanted_cpu;
-	}
-	return moves;
+	bool known = lop_memory_class(&t->intensity) != LOP_MEMORY_UNKNOWN;
+	u32 permille = known ? lop_measured_speedup(lop_planned_mpmi(&t->intensity)) : 0;
+	bool differs = lop_gains_more(permille, t->speedup_permille) || lop_gains_more(t->speedup_permille, permille);
+	return differs ? permille : t->speedup_permille;
 }
 
 /*
- * Fills in where each of the `nr` threads (at most LOP_MAX_PLANNED) is to run, by the plans of the configuration;
- * returns how many move. The facts are about the last `period_ns`. `p` was zeroed once.
+ * Fills in where each of the `nr` threads (at most LOP_MAX_PLANNED) is to run and what it gains, by the rules of the
+ * configuration; returns how many move. The facts are about the last `period_ns`. `p` was zeroed once.
  */
-lop_rule u32 lop_plan_threads(struct lop_plan *p, struct lop_cast *c, const struct lop_sched *s, struct lop_planned *threads, u32 nr, u64 period_ns, u64 now_ns)
+lop_rule u32 lop_plan_threads(struct lop_plan *p, const struct lop_sched *s, struct lop_planned *threads, u32 nr, u64 period_ns, u64 now_ns)
 {
-	u32 moves = 0, n;
+	u32 n;
 	nr = (u32)lop_min(nr, LOP_MAX_PLANNED);
 	p->now_ns = now_ns;
 	p->period_ns = period_ns;
 	lop_for(n, 0, LOP_MAX_PLANNED) {
 		if (n >= nr)
 			break;
-		threads[n].wanted_domain = threads[n].wanted_cpu = LOP_NONE;
+		threads[n].wanted_domain = LOP_NONE;
+		if (lop_rules_by(s, LOP_SPEEDUP))
+			threads[n].speedup_permille = lop_followed_speedup(&threads[n]);
 	}
-	if (s->config.domains != LOP_DOMAINS_AS_COME)
-		moves += lop_plan_domains(p, s, threads, nr);
-	if (s->config.specialise)
-		moves += lop_plan_kinds(c, s, threads, nr, now_ns);
-	return moves;
+	return s->config.domains == LOP_DOMAINS_AS_COME ? 0 : lop_plan_domains(p, s, threads, nr);
 }
 
 /*

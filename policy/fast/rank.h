@@ -15,14 +15,17 @@
 
 lop_rule bool lop_rules_by(const struct lop_sched *s, enum lop_rules rule) { return lop_has_rank(s) && (s->config.rules & rule); }
 
-/* The SF of one task exceeds that of another by more than 10 %, so that measurement noise moves no task. */
-lop_rule bool lop_gains_more(u32 a_permille, u32 b_permille) { return (u64)a_permille * 10 > (u64)b_permille * 11; }
-
 /*
  * SF in tenths, rounded down, by which tasks are ranked: those in one step take turns (our choice). A band of 10 % around
  * each task would be no order: 1.8 and 1.9 take turns, and so do 1.9 and 2.0, but 2.0 goes before 1.8.
  */
 lop_rule u32 lop_speedup_step(u32 permille) { return permille / 100; }
+
+/* Where speedup rules, `a` gains more than `b` by a step. */
+lop_rule bool lop_gains_step(const struct lop_sched *s, const struct lop_rank *a, const struct lop_rank *b)
+{
+	return lop_rules_by(s, LOP_SPEEDUP) && lop_speedup_step(a->speedup_permille) > lop_speedup_step(b->speedup_permille);
+}
 
 /* Threads of one application of which one has more work left. Units of different applications do not compare. */
 lop_rule bool lop_lengths_differ(const struct lop_rank *a, const struct lop_rank *b)
@@ -59,7 +62,7 @@ lop_rule bool lop_ranks_before(const struct lop_sched *s, const struct lop_rank 
 
 /*
  * `a` takes the core from `b` at once, by class or by length. By any other criterion of lop_ranks_before() it waits for
- * a turn.
+ * the timer (turn.h).
  */
 lop_rule bool lop_displaces(const struct lop_rank *a, const struct lop_rank *b)
 {
@@ -94,20 +97,6 @@ lop_rule bool lop_is_claimed(const struct lop_sched *s, u32 cpu)
 
 /* The memory domain of `cpu` is off: tasks that still run there leave, and none is moved there. */
 lop_rule bool lop_is_off(const struct lop_sched *s, u32 cpu) { return lop_has_domains(s) && lop_cpus_has(&s->off, lop_cpu_index(cpu)); }
-
-/* The task on `cpu` has its core by length, which goes before SF: no plan by SF moves it (specialise.h). */
-lop_rule bool lop_has_core_by_length(const struct lop_sched *s, u32 cpu)
-{
-	const struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
-	return lop_has_rank(s) && on->since_ns && on->rank.length;
-}
-
-/* Class of the task on `cpu`. It goes before SF as well: plans by SF are made within each class. */
-lop_rule u32 lop_class_on(const struct lop_sched *s, u32 cpu)
-{
-	const struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
-	return lop_has_rank(s) && on->since_ns ? on->rank.class : LOP_ORDINARY;
-}
 
 /* Whether an SMT sibling of `cpu` is in `set`. */
 lop_rule bool lop_beside(const struct lop_sched *s, u32 cpu, const struct lop_cpus *set)

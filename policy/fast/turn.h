@@ -3,7 +3,7 @@
 #include "smt_spread.h"
 /*
  * Tasks of equal rank share the fast cores in turn: the one whose last turn is longest ago goes next.
- * Tested in: turn, phase. Studied in: sequential-phases, one-and-many, critical-sections, parsec-classes, hybrid-laptop, everything.
+ * Tested in: turn, phase, specialise. Studied in: sequential-phases, one-and-many, critical-sections, parsec-classes, hybrid-laptop, everything.
  */
 
 /* When a turn on a fast core ends: after turn_ns, or with the grace time if the task's sequential phase is over. */
@@ -37,19 +37,25 @@ lop_rule bool lop_is_new_beside(const struct lop_sched *s, u32 next, u32 holder,
 
 /*
  * At the end of its turn a fast CPU goes to the first task in rank on a slower kind, unless the holder still ranks
- * before that task, or that task is new beside the holder. A task whose user is owed more than a turn
- * waits for neither: a holder that yields begins a new turn, and could do so for ever.
+ * before that task, or that task is new beside the holder. Two tasks wait for neither: one whose user is owed more than a
+ * turn, and one that gains more from speed by a step. Where tasks share a CPU each slice begins a new turn, and none ends.
+ * A core that is shared with an SMT sibling goes to the latter alone.
  */
 lop_subprog bool lop_pass_on(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu, u64 now_ns)
 {
 	s32 next = lop_first_slower(s, world, lop_tier_of(s, cpu), LOP_ORDINARY, now_ns);
 	struct lop_rank holder = s->fast.on[lop_cpu_index(cpu)].rank;
 	const struct lop_rank *comes;
-	lop_note_contended(s, cpu, next >= 0, now_ns);
+	bool halved = lop_is_halved(s, cpu), gains;
+	if (!halved)
+		lop_note_contended(s, cpu, next >= 0, now_ns);
 	if (next < 0)
 		return false;
 	comes = &s->fast.on[lop_cpu_index((u32)next)].rank;
-	if (lop_owed_ns(s, comes, &holder) <= (s64)s->config.turn_ns &&
+	gains = lop_gains_step(s, comes, &holder);
+	if (halved && !gains)
+		return false;
+	if (!gains && lop_owed_ns(s, comes, &holder) <= (s64)s->config.turn_ns &&
 	    (now_ns < lop_turn_ends_ns(s, cpu) || lop_is_new_beside(s, lop_cpu_index((u32)next), cpu, now_ns)))
 		return false;
 	holder.last_turn_ns = now_ns;
@@ -87,8 +93,8 @@ lop_rule void lop_take_turns(struct lop_sched *s, struct lop_world *world, u64 n
 		if (cpu < 0 || moves >= LOP_MOVES_AT_ONCE)
 			break;
 		least_ns = lop_least_had_ns(s, (u32)cpu, least_ns, now_ns);
-		if (lop_is_slowest(s, (u32)cpu) || lop_is_halved(s, (u32)cpu) || !lop_may_leave(s, (u32)cpu) ||
-		    lop_is_claimed(s, (u32)cpu))
+		if (lop_is_slowest(s, (u32)cpu) || !lop_may_leave(s, (u32)cpu) || lop_is_claimed(s, (u32)cpu) ||
+		    (lop_is_halved(s, (u32)cpu) && !lop_rules_by(s, LOP_SPEEDUP)))
 			continue;
 		shared = true;
 		ends_ns = lop_turn_ends_ns(s, (u32)cpu);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
-#include "specialise.h"
+#include "gather.h"
 /*
  * The kernel's uclamp hint bounds a task's speedup factor (SF).
  * The hint is sched_util_min and sched_util_max, 0 to 1024 of full speed. It is read as a wish for speed. A maximum that the
@@ -14,11 +14,13 @@
 #define LOP_UNMEASURED_SPEEDUP 1500
 
 /*
- * SF x 1000 of a task of known intensity on that scale, on which twice the speed is the most there is to gain.
- * Worked example: a task of 10 MPKI waits half of its time: 1.5, the same as a task of which no SF is known. One that
- * only computes: 2.0.
+ * SF x 1000 of a task of known intensity on that scale: the gain from twice the speed, which shortens only the time that
+ * is not spent waiting for misses.
+ *     SF = 2 - waits
+ * Worked example: a task of 10 MPKI waits half of its time: 1.5, the same as a task of which no SF is known. One of 30
+ * MPKI waits three quarters: 1.25. One that only computes: 2.0.
  */
-lop_rule u32 lop_measured_speedup(u32 mpmi) { return lop_speedup_of_mpmi(mpmi, 2000); }
+lop_rule u32 lop_measured_speedup(u32 mpmi) { return 2000 - lop_waits_permille(mpmi); }
 
 /* SF of a task that is worth a speed of `util` to its owner: 1 + util / 1024, x 1000. */
 lop_rule u32 lop_util_permille(u32 util) { return 1000 + (u32)(lop_min(util, LOP_FULL_SPEED) * 1000 / LOP_FULL_SPEED); }

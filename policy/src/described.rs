@@ -150,16 +150,6 @@ impl Sched {
     pub fn came_too_late(&self, task: &Task, cpu: u32) -> bool {
         unsafe { ffi::lop_came_too_late(self, &**task, cpu) }
     }
-    /// Whether the task on `cpu` has its core by length: then no plan by SF moves it.
-    #[must_use]
-    pub fn has_core_by_length(&self, cpu: u32) -> bool {
-        unsafe { ffi::lop_has_core_by_length(self, cpu) }
-    }
-    /// `enum lop_class` of the task on `cpu`; ordinary if none runs there.
-    #[must_use]
-    pub fn class_on(&self, cpu: u32) -> u32 {
-        unsafe { ffi::lop_class_on(self, cpu) }
-    }
     /// The task on `cpu` was sent elsewhere, or another task was given this CPU.
     #[must_use]
     pub fn must_go(&self, cpu: u32) -> bool {

@@ -31,8 +31,7 @@ pub use ffi::{
 };
 pub use names::PolicyName;
 pub use plan::{
-    gains_more, has_basis, is_planned, keep_active, root, speedup_of_mpmi, Domain, Intensity, Planned, Planner,
-    Specialist, Thread,
+    has_basis, is_planned, keep_active, measured_speedup, root, Domain, Intensity, Planned, Planner, Thread,
 };
 pub use task::{born, clamp_speedup, declare_length, displaces, median_length, weight_of_nice, weight_of_share, Task};
 
@@ -43,6 +42,8 @@ use std::ptr::NonNull;
 
 pub const NONE: i32 = ffi::LOP_NONE;
 pub const MAX_CPUS: usize = ffi::LOP_MAX_CPUS as usize;
+/// SF of a task of which nothing is known, x 1000 (policy/fast/uclamp.h).
+pub const UNMEASURED_SPEEDUP: u32 = ffi::LOP_UNMEASURED_SPEEDUP;
 pub const CPU_WORDS: usize = ffi::LOP_CPU_WORDS as usize;
 pub const MAX_TIERS: usize = ffi::LOP_MAX_TIERS as usize;
 pub const MAX_MEMORY_DOMAINS: usize = ffi::LOP_MAX_MEMORY_DOMAINS as usize;
@@ -114,10 +115,10 @@ impl Config {
             ..Traits::default()
         })
     }
-    /// Whether the adapter has to plan where threads run ([`Planner`]).
+    /// Whether the adapter has to plan where threads run, or what they gain ([`Planner`]).
     #[must_use]
     pub fn plans(&self) -> bool {
-        self.specialise || self.domains != Domains::AsCome
+        self.rules & rules::SPEEDUP != 0 || self.domains != Domains::AsCome
     }
     /// Whether plans switch memory domains off.
     #[must_use]
@@ -599,13 +600,6 @@ impl PolicyHandle {
         let kind = if on { Kind::DomainOn } else { Kind::DomainOff };
         self.note(kind, now_ns, 0, domain as u32);
         unsafe { ffi::lop_set_domain_on(self.0, self.call(env).world(), domain, on, now_ns) }
-    }
-    /// The task changes to `cpu` when it is queued next. If a plan gave it a memory domain, that of `cpu` replaces it.
-    pub fn go_to(self, task: &mut Task, cpu: u32) {
-        if let Some(recorder) = self.recorder() {
-            recorder.call(Kind::GoTo, task, cpu as i32, 0);
-        }
-        unsafe { ffi::lop_go_to(self.0, &mut **task, cpu) }
     }
     /// No plan for memory domains holds any more; all tasks have been told.
     pub fn end_plans(self) {

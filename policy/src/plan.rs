@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! Plans: which thread runs in which memory domain (`spread.h`, `gather.h`), or on which kind of core (`specialise.h`). Plans are pure: slices come in, and the answers are written to them.
+//! Plans: which thread runs in which memory domain (`spread.h`, `gather.h`), and what it gains from speed (`plan.h`). Plans are pure: slices come in, and the answers are written to them.
 
 use super::ffi;
 use super::{Config, MemoryClass, Power, Sched, Task, MAX_MEMORY_DOMAINS, MAX_PLANNED, NONE};
 
-pub use ffi::{
-    lop_domain as Domain, lop_intensity as Intensity, lop_planned as Planned, lop_specialist as Specialist,
-    lop_thread as Thread,
-};
+pub use ffi::{lop_domain as Domain, lop_intensity as Intensity, lop_planned as Planned, lop_thread as Thread};
 
 impl Intensity {
     /// The class that the thread declares, of `enum lop_memory_class`; an unknown one is no declaration.
@@ -61,16 +58,13 @@ impl Default for Planned {
             intensity: Intensity::default(),
             active_ns: 0,
             shares: 0,
-            gain_permille: 0,
             cpu: NONE,
             home: NONE,
-            runs: false,
             restricted: false,
             system: false,
             moved_ns: 0,
             speedup_permille: 0,
             wanted_domain: NONE,
-            wanted_cpu: NONE,
         }
     }
 }
@@ -116,7 +110,6 @@ impl Domain {
 #[derive(Default)]
 pub struct Planner {
     plan: Box<ffi::lop_plan>,
-    cast: Box<ffi::lop_cast>,
 }
 
 impl Planner {
@@ -150,22 +143,11 @@ impl Planner {
         self.fill(threads, domains, power, 0);
         unsafe { ffi::lop_predicted_edp(&mut *self.plan, true) }
     }
-    /// Fills in `wanted_cpu` of each thread; returns how many change cores.
-    pub fn specialise(&mut self, threads: &mut [Specialist], now_ns: u64) -> u32 {
-        let planned = threads.len().min(MAX_PLANNED);
-        self.cast.now_ns = now_ns;
-        self.cast.nr_threads = planned as u32;
-        self.cast.thread[..planned].copy_from_slice(&threads[..planned]);
-        let moves = unsafe { ffi::lop_specialise(&mut *self.cast) };
-        threads[..planned].copy_from_slice(&self.cast.thread[..planned]);
-        moves
-    }
-    /// Where each thread is to run (at most [`MAX_PLANNED`]), by the plans in the state's configuration (plan.h);
+    /// Where each thread is to run (at most [`MAX_PLANNED`]) and what it gains, by the state's configuration (plan.h);
     /// returns how many move. The facts are about the last `period_ns`.
     pub fn plan(&mut self, sched: &Sched, threads: &mut [Planned], period_ns: u64, now_ns: u64) -> u32 {
         let planned = threads.len().min(MAX_PLANNED) as u32;
-        let (plan, cast) = (&mut *self.plan, &mut *self.cast);
-        unsafe { ffi::lop_plan_threads(plan, cast, sched, threads.as_mut_ptr(), planned, period_ns, now_ns) }
+        unsafe { ffi::lop_plan_threads(&mut *self.plan, sched, threads.as_mut_ptr(), planned, period_ns, now_ns) }
     }
     /// Memory domains to switch on before the threads of the last plan move, or off after that.
     pub fn switches(&mut self, sched: &Sched, on: bool) -> Vec<u32> {
@@ -175,22 +157,16 @@ impl Planner {
     }
 }
 
-/// SF of a thread of this intensity on a core that is `ratio_permille` / 1000 times as fast.
+/// SF of a thread of this intensity, x 1000, on the scale of uclamp.h.
 #[must_use]
-pub fn speedup_of_mpmi(mpmi: u32, ratio_permille: u32) -> u32 {
-    unsafe { ffi::lop_speedup_of_mpmi(mpmi, ratio_permille) }
+pub fn measured_speedup(mpmi: u32) -> u32 {
+    unsafe { ffi::lop_measured_speedup(mpmi) }
 }
 
 /// Floor of the square root of a number below 2^62.
 #[must_use]
 pub fn root(of: u64) -> u64 {
     unsafe { ffi::lop_root(of) }
-}
-
-/// Whether one gain from speed, x 1000, exceeds another by more than the noise of its measurement.
-#[must_use]
-pub fn gains_more(a_permille: u32, b_permille: u32) -> bool {
-    unsafe { ffi::lop_gains_more(a_permille, b_permille) }
 }
 
 /// Whether plans for memory domains move threads of this class.

@@ -297,9 +297,9 @@ mod tests {
 
     #[test]
     fn a_record_is_read_and_logged() {
-        let read = Record::from_bytes(&bytes(Kind::GoTo as u32, &[])).unwrap();
+        let read = Record::from_bytes(&bytes(Kind::Domain as u32, &[])).unwrap();
         let expected = Record {
-            kind: Kind::GoTo,
+            kind: Kind::Domain,
             at_ns: 5,
             task: 7,
             cpu: 3,
@@ -307,7 +307,7 @@ mod tests {
             words: Vec::new(),
         };
         assert_eq!(read, expected);
-        let logged = r#"{"kind":"go-to","at_ns":5,"task":7,"cpu":3,"value":1}"#;
+        let logged = r#"{"kind":"domain","at_ns":5,"task":7,"cpu":3,"value":1}"#;
         assert_eq!(serde_json::to_string(&read).unwrap(), logged);
         assert_eq!(serde_json::from_str::<Record>(logged).unwrap(), expected);
     }

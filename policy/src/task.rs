@@ -23,7 +23,6 @@ impl Task {
             last_queue: NONE,
             queue: NONE,
             wanted_domain: NONE,
-            changes_to: NONE,
             set: Set::High as u8,
             ..Default::default()
         };

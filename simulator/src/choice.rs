@@ -89,7 +89,7 @@ pub enum AutoRule {
     Last,
     /// High cores beyond demand, for threads that compete for cores.
     Room,
-    /// Who gets the fast cores: the next four, and `specialise`.
+    /// Who gets the fast cores: the next four.
     Rank,
     Phases,
     Longest,
@@ -97,7 +97,6 @@ pub enum AutoRule {
     Turns,
     /// One of two tasks that share a core moves to a core that falls idle.
     Whole,
-    Specialise,
     /// Work that a clock paces runs where it takes least energy.
     Pace,
     /// Light work runs where energy-aware scheduling would run it. Without it the others, with a spare.
@@ -105,7 +104,7 @@ pub enum AutoRule {
 }
 
 impl AutoRule {
-    pub const ALL: [(&'static str, Self); 17] = [
+    pub const ALL: [(&'static str, Self); 16] = [
         ("watts", Self::Watts),
         ("kinds", Self::Kinds),
         ("speeds", Self::Speeds),
@@ -120,7 +119,6 @@ impl AutoRule {
         ("speedup", Self::Speedup),
         ("turns", Self::Turns),
         ("whole", Self::Whole),
-        ("specialise", Self::Specialise),
         ("pace", Self::Pace),
         ("light", Self::Light),
     ];
@@ -139,13 +137,12 @@ impl AutoRule {
             Self::Spare => config.spare = 0,
             Self::Last => config.last_hold_ns = config.last_hold_ns.min(config.hold_ns),
             Self::Room => config.room = false,
-            Self::Rank => (config.rules, config.specialise) = (config.rules & rules::WHOLE, false),
+            Self::Rank => config.rules &= rules::WHOLE,
             Self::Phases => config.rules &= !rules::PHASES,
             Self::Longest => config.rules &= !rules::LONGEST,
             Self::Speedup => config.rules &= !rules::SPEEDUP,
             Self::Turns => config.rules &= !rules::TURNS,
             Self::Whole => config.rules &= !rules::WHOLE,
-            Self::Specialise => config.specialise = false,
             Self::Pace => {
                 Self::Light.leave_out(config, chosen);
                 config.green = GreenWork::None;

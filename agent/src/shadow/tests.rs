@@ -329,7 +329,6 @@ fn what_the_agent_calls_is_replayed_to_the_same_decisions() {
         Kind::Length,
         Kind::Declare,
         Kind::Domain,
-        Kind::GoTo,
         Kind::DomainOn,
         Kind::DomainOff,
         Kind::Rest,

@@ -55,15 +55,13 @@ struct lop_look {
 	u32 thread;
 	s32 cpu;          /* where it runs or ran last */
 	u32 memory;       /* as in its hint */
-	u8 runs;          /* running now */
 	u8 restricted, system;
-	u8 unused;
+	u16 unused;
 };
 
 /* Orders of the loader to the program. */
 enum lop_order_kind {
 	LOP_ORDER_DOMAIN, /* `thread` runs in memory domain `place` from now on; LOP_NONE: in any */
-	LOP_ORDER_CPU,    /* `thread` changes to CPU `place` */
 	LOP_ORDER_SPEEDUP, /* `thread` gains `place` / 1000 from speed (uclamp.h); 0: unknown */
 	LOP_ORDER_ON,     /* memory domain `place` is on */
 	LOP_ORDER_OFF,

@@ -33,11 +33,9 @@ const volatile bool places_light;
 /* Whether rules decide which tasks get the fast cores (lop_config.rules). If not, the verifier drops them. */
 const volatile bool ranks;
 #define lop_has_rank(s) (ranks)
-/* Whether the loader plans the memory domains of tasks; their changes of cores. */
-const volatile bool plans_domains, plans_kinds;
-#define plans (plans_domains || plans_kinds)
+/* Whether the loader plans; memory domains of tasks. */
+const volatile bool plans, plans_domains;
 #define lop_has_domains(s) (plans_domains)
-#define lop_has_specialists(s) (plans_kinds)
 /* Whether cores stay for tasks that sleep for a moment. */
 const volatile bool makes_room;
 #define lop_uses_room(s) (makes_room)
@@ -528,7 +526,6 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(lopsided_init_task, struct task_struct *p, struct s
 	t->task.last_queue = LOP_NONE;
 	t->task.queue = LOP_NONE;
 	t->task.wanted_domain = LOP_NONE;
-	t->task.changes_to = LOP_NONE;
 	t->claimed = LOP_NONE;
 	t->place = LOP_NONE;
 	t->group = LOP_NONE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
 /*
- * Plans of the loader: in which memory domain a thread runs, to which CPU it changes. While there is something to plan
+ * Plans of the loader: in which memory domain a thread runs, what it gains from speed. While there is something to plan
  * by, the loader reads the threads once a second (lop_look) and sends its decisions (lop_order). A thread that has to
  * leave its CPU does so at its next tick.
  */
@@ -69,7 +69,6 @@ int lop_look(struct bpf_iter__task *about)
 	look.memory = hint ? hint->memory : 0;
 	look.ran_ns = p->se.sum_exec_runtime;
 	look.waited_ns = p->sched_info.run_delay;
-	look.runs = scx_bpf_task_running(p);
 	look.restricted = t->task.restricted;
 	look.system = t->task.system;
 	look.home = lop_home_of(&lopsided, &t->task);
@@ -93,16 +92,11 @@ static __always_inline void send_to_domain(struct task_struct *p, struct lop_tas
 	log_end_open(locked, &flags);
 }
 
-static __always_inline void send_to_cpu(struct task_struct *p, struct lop_task_state *t, u32 cpu)
+/* The gain counts from the next start of the thread, which is soon. */
+static __always_inline void tell_speedup(struct lop_task_state *t, u32 permille)
 {
-	unsigned long flags = 0;
-	bool locked = log_begin_open(&flags);
-	if (!t->gone) {
-		tell(LOP_RECORD_GO_TO, bpf_ktime_get_ns(), (u64)p, (s32)cpu, 0);
-		lop_go_to(&lopsided, &t->task, cpu);
-		t->leaves = true;
-	}
-	log_end_open(locked, &flags);
+	t->speedup_permille = permille;
+	t->leaves = true;
 }
 
 static __always_inline void switch_domain(s32 domain, bool on)
@@ -149,10 +143,8 @@ int lop_order(struct lop_order *order)
 	t = state_of(p);
 	if (t && kind == LOP_ORDER_DOMAIN)
 		send_to_domain(p, t, place);
-	else if (t && kind == LOP_ORDER_SPEEDUP)
-		t->speedup_permille = (u32)place; /* counts from its next start */
 	else if (t)
-		send_to_cpu(p, t, (u32)place);
+		tell_speedup(t, (u32)place);
 	bpf_task_release(p);
 	return 0;
 }

@@ -94,10 +94,6 @@ pub fn rules_for_people(config: &Config) -> Vec<String> {
         Domains::Gather => "threads on as few memory domains as pays",
         Domains::AsCome => "",
     };
-    let kinds = match config.specialise {
-        true => "threads change kinds of cores by their gain",
-        false => "",
-    };
     let fast = match ranks.is_empty() {
         true => String::new(),
         false => format!("fast cores: {ranks}"),
@@ -111,7 +107,7 @@ pub fn rules_for_people(config: &Config) -> Vec<String> {
         GreenWork::Paced => "work that a clock paces where and as fast as costs least",
         _ => "",
     };
-    let rules = [fast.as_str(), whole, domains, kinds, paced];
+    let rules = [fast.as_str(), whole, domains, paced];
     rules
         .into_iter()
         .filter(|rule| !rule.is_empty())
@@ -262,23 +258,23 @@ mod tests {
     fn policies_stand_for_their_rules() {
         use Domains::{AsCome, Gather, Spread};
         let all = PHASES | LONGEST | SPEEDUP | TURNS;
-        for (policy, nr_domains, nr_tiers, threads, rules, domains, specialise, spare) in [
-            (Named::SimpleSets, 2, 2, 1, 0, AsCome, false, 0),
-            (Named::Highlow, 2, 2, 1, 0, AsCome, false, 0),
-            (Named::HighlowSpare, 2, 2, 1, 0, AsCome, false, 1),
-            (Named::ReservedCore, 2, 2, 1, 0, AsCome, false, 0),
-            (Named::Phase, 2, 2, 1, PHASES | TURNS, AsCome, false, 0),
-            (Named::LongestFirst, 2, 2, 1, LONGEST, AsCome, false, 0),
-            (Named::FairShare, 2, 2, 1, TURNS, AsCome, false, 0),
-            (Named::Specialise, 2, 2, 1, SPEEDUP, AsCome, true, 0),
-            (Named::Spread, 2, 2, 1, 0, Spread, false, 0),
-            (Named::Gather, 2, 2, 1, 0, Gather, false, 0),
-            (Named::Auto, 1, 1, 1, 0, AsCome, false, 1),
-            (Named::Auto, 2, 1, 1, 0, Spread, false, 1),
-            (Named::Auto, 1, 2, 1, all, AsCome, true, 1),
-            (Named::Auto, 2, 2, 1, all, Spread, true, 1),
-            (Named::Auto, 1, 1, 2, WHOLE, AsCome, false, 1),
-            (Named::Auto, 1, 2, 2, all | WHOLE, AsCome, true, 1),
+        for (policy, nr_domains, nr_tiers, threads, rules, domains, spare) in [
+            (Named::SimpleSets, 2, 2, 1, 0, AsCome, 0),
+            (Named::Highlow, 2, 2, 1, 0, AsCome, 0),
+            (Named::HighlowSpare, 2, 2, 1, 0, AsCome, 1),
+            (Named::ReservedCore, 2, 2, 1, 0, AsCome, 0),
+            (Named::Phase, 2, 2, 1, PHASES | TURNS, AsCome, 0),
+            (Named::LongestFirst, 2, 2, 1, LONGEST, AsCome, 0),
+            (Named::FairShare, 2, 2, 1, TURNS, AsCome, 0),
+            (Named::Specialise, 2, 2, 1, SPEEDUP | TURNS, AsCome, 0),
+            (Named::Spread, 2, 2, 1, 0, Spread, 0),
+            (Named::Gather, 2, 2, 1, 0, Gather, 0),
+            (Named::Auto, 1, 1, 1, 0, AsCome, 1),
+            (Named::Auto, 2, 1, 1, 0, Spread, 1),
+            (Named::Auto, 1, 2, 1, all, AsCome, 1),
+            (Named::Auto, 2, 2, 1, all, Spread, 1),
+            (Named::Auto, 1, 1, 2, WHOLE, AsCome, 1),
+            (Named::Auto, 1, 2, 2, all | WHOLE, AsCome, 1),
         ] {
             let options = Options {
                 policy: policy.into(),
@@ -291,8 +287,8 @@ mod tests {
                 true,
             );
             assert_eq!(
-                (found.rules, found.domains, found.specialise, found.spare),
-                (rules, domains, specialise, spare),
+                (found.rules, found.domains, found.spare),
+                (rules, domains, spare),
                 "{policy:?} with {nr_domains} memory domains, {nr_tiers} kinds and {threads} threads of a core"
             );
             assert_eq!(found.only_known, policy == Named::Auto, "{policy:?}");

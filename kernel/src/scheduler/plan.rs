@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Plans for memory domains and kinds of cores, once a second while there is something to plan: looks at the threads, asks the policy (natively),
+//! Plans for memory domains, and what threads gain from speed, once a second while there is something to plan: looks at the threads, asks the policy (natively),
 //! and gives the program its orders.
 
 use super::program::interface::lop_look as Look;
@@ -7,7 +7,7 @@ use crate::adapter::KernelError;
 use crate::options::{Options, PolicyName};
 use lop_machine::counters::Measured;
 use lop_machine::live::LiveMachine;
-use lop_policy::{gains_more, has_basis, keep_active, Config, Goal, Planned, Sched, NONE, PLAN_PERIOD_NS};
+use lop_policy::{has_basis, keep_active, rules, Config, Goal, Planned, Sched, NONE, PLAN_PERIOD_NS};
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
@@ -21,11 +21,6 @@ pub enum Order {
     Domain {
         thread: u32,
         domain: i32,
-    },
-    /// The thread should move to this CPU.
-    Cpu {
-        thread: u32,
-        cpu: i32,
     },
     /// The thread's gain from speed, x 1000; 0: not known.
     Speedup {
@@ -50,8 +45,6 @@ struct Kept {
     planned: Planned,
     /// Memory domain that the program was told; `NONE` if none.
     told: i32,
-    /// Its gain from speed that the program was told, x 1000; 0 if none.
-    told_permille: u32,
     /// Whether it exists at this look.
     lives: bool,
 }
@@ -78,7 +71,7 @@ pub struct Planner {
 pub fn check(policy: PolicyName, machine: &LiveMachine) -> Result<(), KernelError> {
     let (domains, tiers) = (machine.nr_memory_domains, machine.nr_tiers);
     let config = Config::on_unmeasured(policy.policy, Goal::Balanced, 0, domains, tiers, machine.threads());
-    let (found, what) = match config.specialise {
+    let (found, what) = match config.rules & rules::SPEEDUP != 0 {
         true => (tiers, "kind of core"),
         false => (domains, "memory domain"),
     };
@@ -172,7 +165,6 @@ impl Planner {
             total_ns: 0,
             planned: Planned::default(),
             told: NONE,
-            told_permille: 0,
             lives: true,
         };
         self.known.values_mut().for_each(|kept| kept.lives = false);
@@ -187,7 +179,7 @@ impl Planner {
             let planned = &mut kept.planned;
             planned.active_ns = total_ns - kept.total_ns;
             planned.intensity.declare(look.memory);
-            (planned.cpu, planned.home, planned.runs) = (look.cpu, look.home, look.runs != 0);
+            (planned.cpu, planned.home) = (look.cpu, look.home);
             (planned.restricted, planned.system) = (look.restricted != 0, look.system != 0);
             (kept.total_ns, kept.lives) = (total_ns, true);
             active.push(look.thread);
@@ -226,7 +218,6 @@ impl Planner {
         for (&thread, planned) in active.iter().zip(threads) {
             orders.extend(self.tell_speedup(thread, planned.speedup_permille));
             orders.extend(self.tell_domain(thread, planned, sched));
-            orders.extend(self.change_core(thread, planned, sched));
         }
         let off = self.planner.switches(sched, false).into_iter();
         orders.extend(off.map(|domain| Order::Off { domain }));
@@ -242,25 +233,9 @@ impl Planner {
         (told != wanted || !stays).then_some(Order::Domain { thread, domain: wanted })
     }
 
-    /// Tells the speedup when it becomes known or unknown, or changes by more than 10 %: noise moves no thread.
     fn tell_speedup(&mut self, thread: u32, permille: u32) -> Option<Order> {
-        let told = &mut self.known.get_mut(&thread)?.told_permille;
-        (gains_more(permille, *told) || gains_more(*told, permille)).then(|| {
-            *told = permille;
-            Order::Speedup { thread, permille }
-        })
-    }
-
-    /// The program assumes that a thread that moves to a CPU should run in that CPU's memory domain, if it has a domain at all.
-    fn change_core(&mut self, thread: u32, planned: Planned, sched: &Sched) -> Option<Order> {
-        let (kept, domain) = (self.known.get_mut(&thread)?, domain_of(planned.wanted_cpu, sched)?);
-        if kept.told != NONE {
-            kept.told = domain;
-        }
-        Some(Order::Cpu {
-            thread,
-            cpu: planned.wanted_cpu,
-        })
+        let told = &mut self.known.get_mut(&thread)?.planned.speedup_permille;
+        (std::mem::replace(told, permille) != permille).then_some(Order::Speedup { thread, permille })
     }
 
     /// Drops the last plan.
@@ -273,7 +248,7 @@ impl Planner {
             if std::mem::replace(&mut kept.told, NONE) != NONE {
                 orders.push(Order::Domain { thread, domain: NONE });
             }
-            if std::mem::take(&mut kept.told_permille) != 0 {
+            if std::mem::take(&mut kept.planned.speedup_permille) != 0 {
                 orders.push(Order::Speedup { thread, permille: 0 });
             }
         }

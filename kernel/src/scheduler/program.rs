@@ -356,7 +356,7 @@ fn open_and_load(
     rodata.nr_words = options.cpu_words.unwrap_or(needed).max(needed);
     rodata.ranks = config.rules != 0;
     rodata.plans_domains = config.domains != Domains::AsCome;
-    rodata.plans_kinds = config.specialise;
+    rodata.plans = config.plans();
     rodata.measures = measures;
     rodata.reserves = config.reserve != Reserve::Never;
     rodata.paces = config.green == GreenWork::Paced;

@@ -176,7 +176,6 @@ unsafe impl Integers for lop_order {}
 pub fn order(order: Order) -> lop_order {
     let (kind, thread, place) = match order {
         Order::Domain { thread, domain } => (interface::lop_order_kind_LOP_ORDER_DOMAIN, thread, domain),
-        Order::Cpu { thread, cpu } => (interface::lop_order_kind_LOP_ORDER_CPU, thread, cpu),
         Order::Speedup { thread, permille } => (interface::lop_order_kind_LOP_ORDER_SPEEDUP, thread, permille as i32),
         Order::On { domain } => (interface::lop_order_kind_LOP_ORDER_ON, 0, domain as i32),
         Order::Off { domain } => (interface::lop_order_kind_LOP_ORDER_OFF, 0, domain as i32),

@@ -181,7 +181,6 @@ void set_scene(const struct scene *scene)
 	lopsided.config.spare = scene->spare;
 	lopsided.config.nr_cpus = scene->cpus;
 	lopsided.config.domains = LOP_DOMAINS_AS_COME;
-	lopsided.config.specialise = false;
 	lopsided.config.reserve = LOP_RESERVE_NEVER;
 	lopsided.config.green = LOP_GREEN_WORK_NONE;
 	if (scene->paces)

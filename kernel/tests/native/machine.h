@@ -37,7 +37,7 @@ static inline void start_all_high(struct lop_sched *s, struct lop_world *world, 
 static inline void begin_task(struct lop_sched *s, struct lop_task *t)
 {
 	const struct lop_task asleep = { .weight = LOP_WEIGHT_DEFAULT, .anchor = LOP_NONE, .last_queue = LOP_NONE, .queue = LOP_NONE,
-					 .wanted_domain = LOP_NONE, .changes_to = LOP_NONE };
+					 .wanted_domain = LOP_NONE };
 	*t = asleep;
 	lop_set_allowed(s, t, &s->topology.cpus);
 }

@@ -3,14 +3,8 @@
 //! between rules.
 
 use crate::bench::{config, domains_of_two, flat, Bench, HOLD, LAST_HOLD, MS, S, US};
-use crate::phase::asymmetric;
-use lop_policy::{
-    class, declare_length, is_planned, rules, Config, CpuPlace, Domains, Goal, MemoryClass, Named, Reserve, Sizing,
-    Traits,
-};
+use lop_policy::{is_planned, rules, Config, CpuPlace, Domains, Goal, MemoryClass, Named, Reserve, Sizing, Traits};
 
-const ORDINARY: u32 = class::ORDINARY;
-const AWAITED: u32 = class::AWAITED;
 const ALL_RULES: u32 = rules::PHASES | rules::LONGEST | rules::SPEEDUP | rules::TURNS;
 
 /// A core that rises in 0.1 ms and costs 3 W of 450 W when it is kept high.
@@ -50,10 +44,9 @@ fn domains_and_kinds_decide_about_plans_and_ranks() {
             threads_per_core,
             ..machine()
         });
-        let has = (config.domains, config.rules, config.specialise);
         assert_eq!(
-            has,
-            (domains, rules, nr_tiers > 1),
+            (config.domains, config.rules),
+            (domains, rules),
             "{nr_memory_domains} domains, {nr_tiers} kinds, {threads_per_core} threads of a core"
         );
         assert_eq!(
@@ -277,27 +270,4 @@ fn the_reserved_core_is_never_the_spare() {
     assert_eq!(bench.size(), 3);
     let cpu = bench.policy.reserved().0.expect("one is reserved");
     assert!(!bench.high().contains(&(cpu as usize)));
-}
-
-/// 4 before 5: the only active thread of an application swaps by SF with its like alone, one of two threads with
-/// ordinary ones. A thread that has its core by length swaps with none.
-#[test]
-fn rank_goes_before_speedup() {
-    let mut bench = asymmetric(4, 1, rules::PHASES | rules::SPEEDUP);
-    let app = bench.app(0);
-    let ids = [bench.task_of(app), bench.task_of(app)];
-    bench.wake(ids[0]);
-    assert_eq!(bench.cpu_of(ids[0]), Some(0));
-    assert_eq!(bench.policy.class_on(0), AWAITED);
-    bench.wake(ids[1]);
-    assert_eq!(bench.policy.class_on(0), ORDINARY);
-    assert_eq!(bench.policy.class_on(2), ORDINARY, "nothing runs there");
-
-    let mut bench = asymmetric(4, 1, rules::LONGEST | rules::SPEEDUP);
-    let app = bench.app(0);
-    let (long, plain) = (bench.task_of(app), bench.task());
-    declare_length(&mut bench.tasks[long], &mut bench.apps[app], 7);
-    bench.wake_all(&[long, plain]);
-    let has_length = [long, plain].map(|id| bench.policy.has_core_by_length(bench.cpu_of(id).unwrap() as u32));
-    assert_eq!(has_length, [true, false]);
 }

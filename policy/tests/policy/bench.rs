@@ -167,7 +167,6 @@ pub fn config() -> Config {
         spare: 1,
         green: GreenWork::None,
         domains: Domains::AsCome,
-        specialise: false,
         transition_ns: TRANSITION,
         hold_ns: HOLD,
         last_hold_ns: LAST_HOLD,

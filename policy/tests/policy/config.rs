@@ -54,29 +54,29 @@ fn the_other_times_are_fixed() {
 }
 
 /// What a name stands for beside high/low sets by demand: sizing, spare, rules for fast cores, memory domains,
-/// specialise, reserve.
+/// reserve.
 #[test]
 fn a_name_stands_for_a_choice_of_rules() {
     use Domains::{AsCome, Gather, Spread};
     use Reserve::{BySize, Never};
     use Sizing::{All, ByDemand, Fixed};
     for (name, chosen) in [
-        (Named::SimpleSets, (Fixed, 0, 0, AsCome, false, Never)),
-        (Named::Highlow, (ByDemand, 0, 0, AsCome, false, Never)),
-        (Named::HighlowSpare, (ByDemand, 1, 0, AsCome, false, Never)),
-        (Named::ReservedCore, (All, 0, 0, AsCome, false, BySize)),
+        (Named::SimpleSets, (Fixed, 0, 0, AsCome, Never)),
+        (Named::Highlow, (ByDemand, 0, 0, AsCome, Never)),
+        (Named::HighlowSpare, (ByDemand, 1, 0, AsCome, Never)),
+        (Named::ReservedCore, (All, 0, 0, AsCome, BySize)),
+        (Named::Phase, (ByDemand, 0, rules::PHASES | rules::TURNS, AsCome, Never)),
+        (Named::LongestFirst, (ByDemand, 0, rules::LONGEST, AsCome, Never)),
+        (Named::FairShare, (ByDemand, 0, rules::TURNS, AsCome, Never)),
         (
-            Named::Phase,
-            (ByDemand, 0, rules::PHASES | rules::TURNS, AsCome, false, Never),
+            Named::Specialise,
+            (ByDemand, 0, rules::SPEEDUP | rules::TURNS, AsCome, Never),
         ),
-        (Named::LongestFirst, (ByDemand, 0, rules::LONGEST, AsCome, false, Never)),
-        (Named::FairShare, (ByDemand, 0, rules::TURNS, AsCome, false, Never)),
-        (Named::Specialise, (ByDemand, 0, rules::SPEEDUP, AsCome, true, Never)),
-        (Named::Spread, (ByDemand, 0, 0, Spread, false, Never)),
-        (Named::Gather, (ByDemand, 0, 0, Gather, false, Never)),
+        (Named::Spread, (ByDemand, 0, 0, Spread, Never)),
+        (Named::Gather, (ByDemand, 0, 0, Gather, Never)),
     ] {
         let c = Config::of(name, 10 * MS);
-        let has = (c.sizing, c.spare, c.rules, c.domains, c.specialise, c.reserve);
+        let has = (c.sizing, c.spare, c.rules, c.domains, c.reserve);
         assert_eq!(has, chosen, "{name:?}");
     }
 }

@@ -4,8 +4,8 @@
 use crate::bench::{config, domains_of_two, flat, point, siblings, Bench, MS, S};
 use crate::pace::{clock_wakes, cycle};
 use lop_policy::{
-    has_basis, keep_active, Config, CpuPlace, Domains, MemoryClass, Planned, Planner, Reserve, MAX_PLANNED, NONE,
-    PLAN_PERIOD_NS,
+    has_basis, keep_active, rules, Config, CpuPlace, Domains, MemoryClass, Planned, Planner, Reserve, MAX_PLANNED,
+    NONE, PLAN_PERIOD_NS,
 };
 
 const NOW: u64 = 100 * S;
@@ -15,7 +15,6 @@ fn thread(cpu: i32, percent: u64, class: MemoryClass) -> Planned {
     let mut thread = Planned {
         active_ns: percent * PLAN_PERIOD_NS / 100,
         cpu,
-        runs: true,
         ..Planned::default()
     };
     thread.intensity.declare(class as u32);
@@ -219,37 +218,42 @@ fn a_core_of_unknown_speed_counts_as_one_of_the_fastest_kind() {
     }
 }
 
-/// On cores of 1000 and 500 permille a thread of very low intensity gains 1.996. What an adapter knows by other means counts only while intensity is
-/// unknown; a thread of which nothing is known stays.
+/// 0.05 MPKI of a declared class are 1.996, nothing is known of the others; only where a rule asks for it.
 #[test]
-fn the_gain_from_kinds_is_by_intensity_or_as_the_adapter_knows_it() {
-    let specialises = Config {
-        specialise: true,
-        ..config()
-    };
-    let bench = Bench::new(2, specialises, |cpu| CpuPlace {
-        tier: cpu as u16,
-        permille: if cpu == 0 { 1000 } else { 500 },
-        ..flat(cpu)
-    });
-    for (class, gain_permille, exchanges) in [
-        (MemoryClass::VeryLow, 0, true),
-        (MemoryClass::VeryLow, 1000, true),
-        (MemoryClass::Unknown, 1900, true),
-        (MemoryClass::Unknown, 1200, false),
-        (MemoryClass::Unknown, 0, false),
-    ] {
-        let mut threads = [thread(0, 100, MemoryClass::Unknown), thread(1, 100, class)];
-        (threads[0].gain_permille, threads[1].gain_permille) = (1200, gain_permille);
+fn the_gain_is_by_intensity_where_a_rule_says_so() {
+    for (rules, expected) in [(rules::SPEEDUP, [1996, 0]), (rules::TURNS, [0, 0])] {
+        let bench = Bench::new(2, Config { rules, ..config() }, flat);
+        let mut threads = [MemoryClass::VeryLow, MemoryClass::Unknown].map(|class| thread(0, 100, class));
         plan(&bench, &mut threads);
-        let expected = if exchanges { [1, 0] } else { [NONE; 2] };
-        assert_eq!(
-            threads.map(|thread| thread.wanted_cpu),
-            expected,
-            "{class:?} {gain_permille}"
-        );
-        let measured = if class == MemoryClass::VeryLow { 1996 } else { 0 };
-        assert_eq!(threads[1].speedup_permille, measured, "twice the speed is the most");
+        assert_eq!(threads.map(|thread| thread.speedup_permille), expected, "{rules}");
+    }
+}
+
+/// 20 MPKI are 2 - 0.666. 15 MPKI, 1.4, are no more than 10 % from it, 10 MPKI, 1.5, are; from 1.5 on 15 MPKI are noise, and 18 MPKI, 1.358, are not.
+/// 16.667 MPKI, 1.375, are 10 % from 30 MPKI, 1.25, and 16.6 MPKI more.
+#[test]
+fn the_gain_follows_no_noise() {
+    let rules = rules::SPEEDUP;
+    let bench = Bench::new(2, Config { rules, ..config() }, flat);
+    for readings in [
+        &[
+            (20_000, 1334),
+            (15_000, 1334),
+            (10_000, 1500),
+            (15_000, 1500),
+            (18_000, 1358),
+        ][..],
+        &[(30_000, 1250), (16_667, 1250), (16_600, 1376)],
+    ] {
+        let mut threads = [thread(0, 100, MemoryClass::Unknown)];
+        for &(mpmi, expected) in readings {
+            (threads[0].intensity.mpmi, threads[0].intensity.measured_ns) = (mpmi, S);
+            plan(&bench, &mut threads);
+            assert_eq!(threads[0].speedup_permille, expected, "{mpmi}");
+        }
+        threads[0].intensity.measured_ns = 0;
+        plan(&bench, &mut threads);
+        assert_eq!(threads[0].speedup_permille, 0, "unknown again");
     }
 }
 
@@ -283,7 +287,7 @@ fn a_plan_reads_only_the_threads_that_it_has() {
     for domains in [Domains::AsCome, Domains::Spread, Domains::Gather] {
         let kinds = Config {
             domains,
-            specialise: true,
+            rules: rules::SPEEDUP,
             ..config()
         };
         let bench = Bench::new(4, kinds, domains_of_two);

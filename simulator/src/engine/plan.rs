@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Once a period the policy reads counters, as hardware would show them, and plans which thread runs in which memory domain or on which kind of
-//! core (`lop_plan_threads()` of policy/domains/plan.h). A running task that is to move loses its CPU and is queued anew, as in a kernel.
+//! Once a period the policy reads counters, as hardware would show them, and plans which thread runs in which memory domain and what it gains from
+//! speed (`lop_plan_threads()` of policy/domains/plan.h). A running task that moves or gains otherwise loses its CPU and is queued anew, as in a kernel.
 
 use super::policy::Policy;
-use super::task::{State, Task};
+use super::task::State;
 use super::time::{Kind, OwnEvent};
 use super::world::World;
 use lop_policy::{has_basis, keep_active, Planned, Planner, NONE, PLAN_PERIOD_NS};
@@ -68,18 +68,7 @@ impl World<'_, Policy> {
             true => task.on_cpu.unwrap_or(task.last_cpu) as i32,
             false => NONE,
         };
-        thread.runs = task.on_cpu.is_some();
-        thread.gain_permille = self.gain_from_kinds(task);
         thread
-    }
-
-    /// What the work gains between the slowest kind of core and the fastest, by the model, each at its highest operating point, x 1000.
-    fn gain_from_kinds(&self, task: &Task) -> u32 {
-        let rate = |kind: usize| {
-            self.rates
-                .rate(task.class, kind, self.machine.kinds[kind].opps.len() - 1, 1)
-        };
-        (1000.0 * rate(0) / rate(self.machine.kinds.len() - 1)).round() as u32
     }
 
     fn carry_out(&mut self, planner: &mut Planner, ids: &[u32], threads: &[Planned]) {
@@ -90,9 +79,16 @@ impl World<'_, Policy> {
         let mut moved = Vec::new();
         for (&id, thread) in ids.iter().zip(threads) {
             let task = &mut self.work.tasks[id as usize];
+            let gains_otherwise = thread.speedup_permille != task.counters.planned.speedup_permille;
+            if gains_otherwise {
+                task.policy.speedup_permille = match thread.speedup_permille {
+                    0 => self.scheduler.speedup_permille[task.program as usize],
+                    measured => measured,
+                };
+            }
             task.counters.planned = *thread;
             let cpu = task.on_cpu.unwrap_or(task.last_cpu);
-            if handle.set_domain(&mut task.policy, thread.wanted_domain, cpu) {
+            if handle.set_domain(&mut task.policy, thread.wanted_domain, cpu) || gains_otherwise {
                 moved.extend(task.on_cpu);
             }
         }
@@ -100,13 +96,6 @@ impl World<'_, Policy> {
         for domain in planner.switches(&handle, false) {
             handle.set_domain_on(self, domain as i32, false, now_ns);
         }
-        moved.clear();
-        for (&id, thread) in ids.iter().zip(threads).filter(|(_, thread)| thread.wanted_cpu != NONE) {
-            let task = &mut self.work.tasks[id as usize];
-            handle.go_to(&mut task.policy, thread.wanted_cpu as u32);
-            moved.extend(task.on_cpu);
-        }
-        self.queue_anew(&moved);
     }
 
     /// Drops the last plan: tasks may run in any memory domain, and all domains are on.

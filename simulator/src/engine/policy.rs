@@ -16,7 +16,10 @@ use crate::workload::{Program, Step, Workload};
 use crate::{RunOptions, SimulationError};
 use lop_machine::costs::Control;
 use lop_machine::{EnergyPreference, Machine};
-use lop_policy::{hint_flags, App, Config, CpuBits, Env, GreenWork, Group, Planner, PolicyHandle, Set, PLAN_PERIOD_NS};
+use lop_policy::{
+    hint_flags, rules, App, Config, CpuBits, Env, GreenWork, Group, Planner, PolicyHandle, Set, PLAN_PERIOD_NS,
+    UNMEASURED_SPEEDUP,
+};
 
 pub(crate) struct Policy {
     /// Owns what `handle` points to.
@@ -34,7 +37,7 @@ pub(crate) struct Policy {
     /// By application; `None`: none of its programs has a cgroup weight of its own.
     groups: Vec<Option<Box<Group>>>,
     /// By program, see `speedup_permille()`.
-    speedup_permille: Vec<u32>,
+    pub(super) speedup_permille: Vec<u32>,
     all_cpus: CpuBits,
     /// The policy sets the speeds; otherwise a governor does.
     sets_speeds: bool,
@@ -55,14 +58,21 @@ pub(crate) struct Policy {
     pub(super) planner: Option<Planner>,
 }
 
-/// SF = T(f_low) / T(f_high) of a program's first work on the fastest kind of core, in thousandths; 0: it has no work.
-fn speedup_permille(program: &Program, workload: &Workload, rates: &Rates) -> u32 {
+/// SF = T(f_low) / T(f_high) of a program's first work on the fastest kind of core, in thousandths; 0: it has no work. What counters will tell is not
+/// known before.
+fn speedup_permille(program: &Program, workload: &Workload, rates: &Rates, config: &Config) -> u32 {
     let class = program.steps.iter().find_map(|step| match *step {
         Step::Run { class, .. } => Some(class),
         Step::Loop(l) => Some(workload.loops[l as usize].class),
         _ => None,
     });
-    class.map_or(0, |class| (1000.0 / rates.relative(class, 0, 0)).round() as u32)
+    match class {
+        None => 0,
+        Some(class) if config.rules & rules::SPEEDUP != 0 && workload.memory_uses.contains_key(&class) => {
+            UNMEASURED_SPEEDUP
+        }
+        Some(class) => (1000.0 / rates.relative(class, 0, 0)).round() as u32,
+    }
 }
 
 impl Policy {
@@ -84,7 +94,7 @@ impl Policy {
                 ..App::new(app.declared_parallelism.unwrap_or(0))
             })
         });
-        let speedups = (workload.programs.iter()).map(|program| speedup_permille(program, workload, rates));
+        let speedups = (workload.programs.iter()).map(|program| speedup_permille(program, workload, rates, &config));
         Ok(Self {
             handle: owner.handle(),
             _owner: owner,

@@ -93,7 +93,6 @@ fn a_simulated_run_is_replayed_to_the_same_decisions() {
         Kind::Length,
         Kind::Declare,
         Kind::Domain,
-        Kind::GoTo,
         Kind::DomainOn,
         Kind::DomainOff,
         Kind::Rest,

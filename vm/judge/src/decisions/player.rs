@@ -264,7 +264,6 @@ impl Player {
                     (*task).policy().clock_ns = clock_ns;
                 }
                 Kind::Background => (*task).policy().nobody_waits = value != 0,
-                Kind::GoTo => policy.go_to(&mut *task, cpu_of(record)?),
                 Kind::Anchor => policy.anchor_anew(world, task, at_ns),
                 Kind::Task | Kind::Allowed => policy.set_allowed(task, &cpus_of(record)?),
                 other => anyhow::bail!("{other:?} is not about a task"),

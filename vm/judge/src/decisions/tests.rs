@@ -345,25 +345,6 @@ fn planned() -> Vec<Value> {
     )
 }
 
-/// CPU 0 is fast, CPU 1 slow, and a plan sends the task on one to the other.
-fn exchanged() -> Vec<Value> {
-    let mut begin = begin_with(&[0, 1], 0);
-    begin["config"]["specialise"] = json!(true);
-    log(
-        begin,
-        2,
-        &[cpus("task", 70, ALL)],
-        &[
-            record("idle", 3100, 0, 0, 0),
-            record("started", 3100, 70, 0, 0),
-            record("go-to", 4000, 70, 1, 0),
-            record("enqueue", 4200, 70, 0, 0),
-            record("queued", 4200, 70, 0, 1),
-            record("exit", 5000, 0, 0, 0),
-        ],
-    )
-}
-
 /// One of three CPUs is reserved: CPU 0, as none is slower. Task 70 is the system's own work and never ends, so after 100 ms at the low speed and
 /// 100 ms at the high speed the CPU becomes an ordinary one.
 fn reserved() -> Vec<Value> {
@@ -399,7 +380,7 @@ fn reserved() -> Vec<Value> {
 
 #[test]
 fn plans_and_a_reserved_core_are_played_too() {
-    for (lines, calls, decisions) in [(planned(), 17, 13), (exchanged(), 8, 5), (reserved(), 10, 8)] {
+    for (lines, calls, decisions) in [(planned(), 17, 13), (reserved(), 10, 8)] {
         let outcome = play(&lines).unwrap();
         assert_eq!(outcome.difference, None);
         assert_eq!((outcome.calls, outcome.decisions), (calls, decisions));
@@ -411,7 +392,7 @@ fn plans_and_a_reserved_core_are_played_too() {
 fn what_plans_and_a_reserved_core_decide_by_has_to_be_in_the_log() {
     type Mutation = (fn() -> Vec<Value>, &'static str, u64, fn(&mut Vec<Value>, usize));
     let remove: fn(&mut Vec<Value>, usize) = |lines, at| drop(lines.remove(at));
-    let mutations: [Mutation; 18] = [
+    let mutations: [Mutation; 14] = [
         (planned, "domain", 4000, remove),
         (planned, "domain", 4000, |lines, at| lines[at]["value"] = json!(0)),
         (planned, "domain", 4000, |lines, at| lines[at]["cpu"] = json!(2)),
@@ -425,12 +406,6 @@ fn what_plans_and_a_reserved_core_decide_by_has_to_be_in_the_log() {
         }),
         (planned, "start", 1000, |lines, _| {
             lines[0]["config"]["domains"] = json!("as-come")
-        }),
-        (exchanged, "go-to", 4000, remove),
-        (exchanged, "go-to", 4000, |lines, at| lines[at]["cpu"] = json!(0)),
-        (exchanged, "queued", 4200, remove),
-        (exchanged, "start", 1000, |lines, _| {
-            lines[0]["config"]["specialise"] = json!(false)
         }),
         (reserved, "wake", 3000, |lines, at| lines[at]["value"] = json!(0)),
         (reserved, "reserved", 100_001_000, remove),
@@ -458,7 +433,7 @@ fn what_plans_and_a_reserved_core_decide_by_has_to_be_in_the_log() {
 #[test]
 fn what_no_program_can_have_written_is_refused() {
     type Mutation = (fn() -> Vec<Value>, &'static str, &'static str, Value, &'static str);
-    let mutations: [Mutation; 13] = [
+    let mutations: [Mutation; 11] = [
         (planned, "domain", "value", json!(2), "memory domain 2 is none"),
         (planned, "domain", "cpu", json!(512), "CPU 512 is none"),
         (planned, "domain", "task", json!(90), "task 90 was not introduced"),
@@ -473,8 +448,6 @@ fn what_no_program_can_have_written_is_refused() {
         (planned, "rest", "kind", json!("restless"), "unknown variant `restless`"),
         (planned, "rest", "kind", json!("speed"), "asks something of the loader"),
         (planned, "rest", "at_ns", Value::Null, "invalid type"),
-        (exchanged, "go-to", "cpu", json!(-1), "CPU -1 is none"),
-        (exchanged, "go-to", "task", json!(90), "task 90 was not introduced"),
         (reserved, "wake", "value", json!(8), "no task wakes as 8"),
         (reserved, "task", "words", json!([1, 2]), "no set of CPUs"),
         (reserved, "task", "words", json!("all"), "invalid type"),
@@ -488,7 +461,7 @@ fn what_no_program_can_have_written_is_refused() {
     for (field, value, expected) in [
         ("domains", json!("apart"), "unknown variant `apart`"),
         ("reserve", json!("perhaps"), "unknown variant `perhaps`"),
-        ("specialise", Value::Null, "invalid type"),
+        ("room", Value::Null, "invalid type"),
     ] {
         let mut lines = planned();
         lines[0]["config"][field] = value;
