@@ -15,7 +15,6 @@ fn thread(number: usize) -> Planned {
     let mut thread = Planned {
         active_ns: (1 + number as u64 * 389 % 100) * PLAN_PERIOD_NS / 100,
         cpu: (number * 101 % MAX_MEMORY_DOMAINS * CPUS_OF_DOMAIN) as i32,
-        runs: true,
         ..Planned::default()
     };
     thread.intensity.note(misses, 1_000_000, PLAN_PERIOD_NS);

@@ -63,7 +63,7 @@ fn named(cells: impl Iterator<Item = &'static Cell>) -> Vec<String> {
 
 /// See docs/experiments.md for the causes of the exceptions.
 #[test]
-fn where_cores_differ_auto_is_behind_what_ships_in_time_in_seven_cells() {
+fn where_cores_differ_auto_is_behind_what_ships_in_time_in_four_cells() {
     let asymmetric: Vec<&Cell> = cells().iter().filter(|cell| is_asymmetric(cell)).collect();
     assert_eq!(asymmetric.len(), 4 * 26 + 4 * 27);
     let most = [
@@ -83,10 +83,7 @@ fn where_cores_differ_auto_is_behind_what_ships_in_time_in_seven_cells() {
     let expected = [
         "laptop-hybrid: coupled",
         "phone-three-kinds: barriers",
-        "phone-2024: browser-and-build",
         "phone-2024: global-sum",
-        "phone-2024: kernel-build-graph, 8 jobs",
-        "phone-2024: parallel-for",
         "phone-2024: web-server",
     ];
     assert_eq!(named(behind), expected);
@@ -144,7 +141,7 @@ fn the_cells_near_the_lowest_edp_are_as_many_as_docs_say() {
     let (sources, rest): (Vec<&Cell>, Vec<&Cell>) = cells().iter().partition(|cell| of_sources(cell));
     assert_eq!((sources.len(), rest.len()), (11 * 21 + 6 + 4 * 9, 287), "cells");
     let near = |cells: &[&Cell]| cells.iter().filter(|cell| !cell.is_behind()).count();
-    assert_eq!((near(&sources), near(&rest)), (251, 204));
+    assert_eq!((near(&sources), near(&rest)), (250, 204));
 }
 
 /// Energy at equal lateness.
