@@ -7,6 +7,8 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 
 const CPUS: usize = 8;
+/// LOP_HOME_ENDS_NS of pace.h.
+const HOME_ENDS: u64 = 10_000 * MS;
 const TASKS: usize = 12;
 
 #[derive(Debug, Clone)]
@@ -478,6 +480,8 @@ impl Story {
         self.spinning.clear();
         self.bench.all_leave_home();
         self.bench.pass(2 * LAST_HOLD);
+        // The last look at homes may still be ahead, though all are closed.
+        self.bench.pass(HOME_ENDS);
         self.check();
         let inside = self.bench.policy;
         // What light work left stays green.
