@@ -5,7 +5,8 @@
 //! (about 200 kB; 512 CPUs take 50) is not sent. Clients may connect as often as they like: the scheduler is asked at most ten times a second, and
 //! all waiting clients share the answer.
 //!
-//! A second socket, for root alone, takes a goal as a word before it answers the same way. A client there may hold the others up for a second.
+//! A second socket, for root alone, takes a goal as a word before it answers the same way. A client there may hold the others up for as long as it
+//! goes on to send a word, byte by byte.
 
 use crate::adapter::KernelError;
 use crate::hinted::Hinted;
