@@ -9,7 +9,7 @@
  *     3. kinds kept: from the next wakeup on
  *     4. domains: the next plan goes by them; without gather all are on at once, since no plan of spread switches one on
  * auto.h chooses these by the goal. It chooses light work (light.h) by the goal too: tasks that have such homes lose them
- * only with the whole state, so an adapter starts anew where a change of the goal changes that.
+ * only with the whole state, so an adapter starts again where a change of the goal changes that.
  * Worked example: nothing is active, a spare is high, and 40 ms ago a second member became surplus with a hold of 1 s. The new goal
  * has no spare and an h_min of 30 ms. The second member has the T_hold of any other, 10 ms, which is over: it leaves at once. The
  * spare became surplus with the change: it leaves 30 ms later.

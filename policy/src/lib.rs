@@ -146,7 +146,7 @@ impl Config {
         unsafe { ffi::lop_leave_out(&mut self, machine) };
         self
     }
-    /// What changes in the running scheduler where the goal changes to that of `other` (policy/sets/goal.h). `None`: more does, so it starts anew.
+    /// What changes in the running scheduler where the goal changes to that of `other` (policy/sets/goal.h). `None`: more does, so it starts again.
     #[must_use]
     pub fn goal_change(&self, other: &Self) -> Option<GoalConfig> {
         let changed = Self {

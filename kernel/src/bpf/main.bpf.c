@@ -33,7 +33,7 @@ const volatile bool places_light;
 /* Whether rules decide which tasks get the fast cores (lop_config.rules). If not, the verifier drops them. */
 const volatile bool ranks;
 #define lop_has_rank(s) (ranks)
-/* Whether the loader plans; memory domains of tasks. */
+/* Whether the loader makes plans; whether these give tasks memory domains. */
 const volatile bool plans, plans_domains;
 #define lop_has_domains(s) (plans_domains)
 /* Whether cores stay for tasks that sleep for a moment. */

@@ -234,8 +234,8 @@ impl Planner {
     }
 
     fn tell_speedup(&mut self, thread: u32, permille: u32) -> Option<Order> {
-        let told = &mut self.known.get_mut(&thread)?.planned.speedup_permille;
-        (std::mem::replace(told, permille) != permille).then_some(Order::Speedup { thread, permille })
+        let last = &mut self.known.get_mut(&thread)?.planned.speedup_permille;
+        (std::mem::replace(last, permille) != permille).then_some(Order::Speedup { thread, permille })
     }
 
     /// Drops the last plan.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Once a period the policy reads counters, as hardware would show them, and plans which thread runs in which memory domain and what it gains from
-//! speed (`lop_plan_threads()` of policy/domains/plan.h). A running task that moves or gains otherwise loses its CPU and is queued anew, as in a kernel.
+//! speed (`lop_plan_threads()` of policy/domains/plan.h). A running task that moves or gains otherwise loses its CPU and is queued again, as in a kernel.
 
 use super::policy::Policy;
 use super::task::State;

@@ -144,7 +144,7 @@ fn specialise_tells_what_threads_gain() {
     assert!(planner.rests());
 }
 
-/// Without the rule by gain nothing is told of it.
+/// Without the rule by gain no order has it.
 #[test]
 fn spread_tells_no_gain() {
     let sched = of_one_speed(Domains::Spread);
