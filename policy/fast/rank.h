@@ -116,7 +116,7 @@ lop_rule bool lop_beside(const struct lop_sched *s, u32 cpu, const struct lop_cp
 
 /*
  * An SMT sibling of `cpu` is busy, or a task is on its way there: a task that comes here gets half of a core and takes it from the
- * sibling's task. Such a CPU is no fast core to move to.
+ * sibling's task. Such a CPU is no fast core to move to, but for who gains from speed (turn.h).
  */
 lop_subprog bool lop_is_halved(const struct lop_sched *s lop_nonnull, u32 cpu)
 {

@@ -36,27 +36,43 @@ lop_rule bool lop_is_new_beside(const struct lop_sched *s, u32 next, u32 holder,
 }
 
 /*
- * At the end of its turn a fast CPU goes to the first task in rank on a slower kind, unless the holder still ranks
- * before that task, or that task is new beside the holder. Two tasks wait for neither: one whose user is owed more than a
- * turn, and one that gains more from speed by a step. Where tasks share a CPU each slice begins a new turn, and none ends.
- * A core that is shared with an SMT sibling goes to the latter alone.
+ * What a thread does on half of a core, x 1000 of a whole one: (1 + g) / 2 with a gain of SMT of a quarter, as machine files
+ * have it for desktops and laptops (our choice; smt_spread.h).
  */
-lop_subprog bool lop_pass_on(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu, u64 now_ns)
+#define LOP_HALF_PERMILLE 625
+
+/*
+ * The thread on `from` would be faster on half of the core of `cpu`: it has but a half itself, or a whole core of a kind so
+ * slow.
+ * Worked example: a core of 0.92 is worth more than half of one of 1, which does 0.625; one of 0.55 is not.
+ */
+lop_rule bool lop_gains_by_half(const struct lop_sched *s, u32 from, u32 cpu)
+{
+	return lop_is_halved(s, from) || lop_work_ns(s, from, 1000) < lop_work_ns(s, cpu, LOP_HALF_PERMILLE);
+}
+
+/*
+ * A fast CPU goes to the first task in rank on a slower kind:
+ *     1. at once, if its user is owed more than a turn
+ *     2. not yet, if that task is new beside the holder
+ *     3. at the next look, if it gains more from speed by a step: where tasks share a CPU each slice begins a new turn, and
+ *        none ends
+ *     4. at the end of the turn, if the holder does not rank before it
+ * A core that is shared with an SMT sibling goes by 1 and 3 alone, and to who is faster on half of it.
+ */
+lop_subprog bool lop_pass_on(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu, bool halved, u64 now_ns)
 {
 	s32 next = lop_first_slower(s, world, lop_tier_of(s, cpu), LOP_ORDINARY, now_ns);
 	struct lop_rank holder = s->fast.on[lop_cpu_index(cpu)].rank;
 	const struct lop_rank *comes;
-	bool halved = lop_is_halved(s, cpu), gains;
-	if (!halved)
-		lop_note_contended(s, cpu, next >= 0, now_ns);
-	if (next < 0)
+	bool waits;
+	lop_note_contended(s, cpu, next >= 0, now_ns);
+	if (next < 0 || (halved && !lop_gains_by_half(s, (u32)next, cpu)))
 		return false;
 	comes = &s->fast.on[lop_cpu_index((u32)next)].rank;
-	gains = lop_gains_step(s, comes, &holder);
-	if (halved && !gains)
-		return false;
-	if (!gains && lop_owed_ns(s, comes, &holder) <= (s64)s->config.turn_ns &&
-	    (now_ns < lop_turn_ends_ns(s, cpu) || lop_is_new_beside(s, lop_cpu_index((u32)next), cpu, now_ns)))
+	waits = (halved || now_ns < lop_turn_ends_ns(s, cpu)) && !lop_gains_step(s, comes, &holder);
+	if (lop_owed_ns(s, comes, &holder) <= (s64)s->config.turn_ns &&
+	    (waits || lop_is_new_beside(s, lop_cpu_index((u32)next), cpu, now_ns)))
 		return false;
 	holder.last_turn_ns = now_ns;
 	return lop_ranks_before(s, comes, &holder) && lop_send(s, world, (u32)next, cpu, now_ns);
@@ -88,19 +104,22 @@ lop_rule void lop_take_turns(struct lop_sched *s, struct lop_world *world, u64 n
 	bool shared = false;
 	int n;
 	lop_for(n, 0, LOP_MAX_CPUS) {
+		bool halved;
 		u64 ends_ns;
 		cpu = lop_cpus_next(&s->online, (u32)(cpu + 1));
 		if (cpu < 0 || moves >= LOP_MOVES_AT_ONCE)
 			break;
 		least_ns = lop_least_had_ns(s, (u32)cpu, least_ns, now_ns);
-		if (lop_is_slowest(s, (u32)cpu) || !lop_may_leave(s, (u32)cpu) || lop_is_claimed(s, (u32)cpu) ||
-		    (lop_is_halved(s, (u32)cpu) && !lop_rules_by(s, LOP_SPEEDUP)))
+		if (lop_is_slowest(s, (u32)cpu) || !lop_may_leave(s, (u32)cpu) || lop_is_claimed(s, (u32)cpu))
+			continue;
+		halved = lop_is_halved(s, (u32)cpu);
+		if (halved && !lop_rules_by(s, LOP_SPEEDUP))
 			continue;
 		shared = true;
 		ends_ns = lop_turn_ends_ns(s, (u32)cpu);
 		if (ends_ns > now_ns)
 			next_ns = lop_min(next_ns, ends_ns);
-		moves += lop_pass_on(s, world, lop_cpu_index((u32)cpu), now_ns);
+		moves += lop_pass_on(s, world, lop_cpu_index((u32)cpu), halved, now_ns);
 	}
 	if (least_ns != LOP_NO_TIME && moves < LOP_MOVES_AT_ONCE)
 		s->budget.least_ns = lop_later(s->budget.least_ns, least_ns);

@@ -393,21 +393,24 @@ lop_rule bool lop_may_step_down(const struct lop_sched *s, u32 cpu)
 }
 
 /*
- * It leaves the high set when such a task stops, and a green core takes its place. The timer settles what other CPUs
- * asked for meanwhile, since the stack here has no space for that.
+ * It leaves the high set when such a task stops, and a green core takes its place; more than one, if its SMT siblings may
+ * be green by now. The timer settles what other CPUs asked for meanwhile, since the stack here has no space for that.
  */
 lop_rule void lop_step_down(struct lop_sched *s, struct lop_world *world, u32 cpu)
 {
 	u64 now_ns = lop_env_now_ns(world);
 	u32 asked;
-	s32 green;
+	int n;
 	if (!lop_lock(s))
 		return;
 	asked = s->membership.asked;
 	lop_leave(s, world, cpu, LOP_HIGH, now_ns);
-	green = lop_background_joiner(s, world);
-	if (green >= 0)
+	lop_for(n, 0, LOP_MAX_SMT) {
+		s32 green = s->set[LOP_GREEN].size < lop_target(s, LOP_GREEN) ? lop_background_joiner(s, world) : LOP_NONE;
+		if (green < 0)
+			break;
 		lop_join(s, world, lop_cpu_index((u32)green), LOP_GREEN, now_ns);
+	}
 	lop_unlock(s);
 	if (s->membership.asked != asked)
 		lop_timer_by(s, world, now_ns, now_ns);

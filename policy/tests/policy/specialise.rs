@@ -149,31 +149,56 @@ fn who_gains_more_waits_for_no_turn() {
     }
 }
 
+/// A thread that has computed for 500 ms since it woke keeps its core from one that has just begun and gains more, until that one has done a third as much:
+/// 3 t = 500 + t after 250 ms.
+#[test]
+fn who_gains_more_waits_while_new() {
+    let mut bench = specialising(&[0, 1], &[130]);
+    bench.pass(500 * MS);
+    let gains = bench.task();
+    bench.tasks[gains].speedup_permille = 2000;
+    bench.wake(gains);
+    bench.pass(240 * MS);
+    assert_eq!(bench.cpu_of(gains), Some(1));
+    bench.pass(40 * MS);
+    assert_eq!(bench.cpu_of(gains), Some(0));
+}
+
+/// Cores of two SMT siblings each, the kind of core n does `permille[n]` of the work of the fastest: a task for each CPU, or for one CPU of each core that
+/// `whole` names. Those of core n have the SF `speedups[n]` (in hundredths).
+fn specialising_with_smt(permille: &[u16], whole: &[usize], speedups: &[u32]) -> (Bench, Vec<usize>) {
+    let rules = Config {
+        migration_ns: MIGRATION,
+        ..Config::of(Named::Specialise, HOLD)
+    };
+    let place = |cpu: usize| CpuPlace {
+        tier: (cpu / 2) as u16,
+        permille: permille[cpu / 2],
+        ..siblings(cpu)
+    };
+    let cpus = 2 * permille.len();
+    let mut bench = Bench::new(cpus, rules, place);
+    let tasks = bench.tasks(cpus);
+    bench.wake_all(&tasks);
+    for cpu in 0..cpus {
+        let task = bench.running[cpu].unwrap();
+        if whole.contains(&(cpu / 2)) && cpu % 2 == 1 {
+            bench.end(task);
+        } else {
+            bench.tasks[task].speedup_permille = speedups[cpu / 2] * 10;
+            bench.run_and_preempt(cpu, 0);
+        }
+    }
+    let tasks = tasks.into_iter().filter(|&task| bench.cpu_of(task).is_some()).collect();
+    (bench, tasks)
+}
+
 /// CPUs 0 and 1 share a fast core, 2 and 3 a slow one. Threads of 2.0 on the slow core take the halves of the fast one from threads of 1.2; equals take no
 /// turns on halves.
 #[test]
 fn halves_of_a_fast_core_go_to_who_gains_more() {
     for (speedups, exchanged) in [([120, 200], true), ([120, 129], false), ([200, 120], false)] {
-        let rules = Config {
-            migration_ns: MIGRATION,
-            ..Config::of(Named::Specialise, HOLD)
-        };
-        let place = |cpu: usize| CpuPlace {
-            tier: (cpu / 2) as u16,
-            ..siblings(cpu)
-        };
-        let mut bench = Bench::new(4, rules, place);
-        let tasks = bench.tasks(4);
-        bench.wake_all(&tasks);
-        for cpu in 0..4 {
-            let task = tasks
-                .iter()
-                .find(|&&task| bench.cpu_of(task) == Some(cpu))
-                .copied()
-                .unwrap();
-            bench.tasks[task].speedup_permille = speedups[cpu / 2] * 10;
-            bench.run_and_preempt(cpu, 0);
-        }
+        let (mut bench, tasks) = specialising_with_smt(&[1000, 500], &[], &speedups);
         let moves = bench.policy.fast.moves;
         bench.pass(100 * MS);
         for task in tasks {
@@ -183,4 +208,39 @@ fn halves_of_a_fast_core_go_to_who_gains_more() {
         }
         assert_eq!(bench.policy.fast.moves > moves, exchanged, "{speedups:?}");
     }
+}
+
+/// Half of a core does 0.625 of its work: a thread on a whole core of a kind of 0.92 stays, one of 0.62 takes a half.
+#[test]
+fn a_whole_slow_core_is_left_for_half_of_one_that_is_much_faster() {
+    for (slow, leaves) in [(920, false), (630, false), (620, true)] {
+        let (mut bench, tasks) = specialising_with_smt(&[1000, slow], &[1], &[120, 200]);
+        let alone = tasks
+            .into_iter()
+            .find(|&task| bench.tasks[task].speedup_permille == 2000)
+            .unwrap();
+        assert!(bench.cpu_of(alone).is_some_and(|cpu| cpu >= 2));
+        bench.pass(100 * MS);
+        assert_eq!(bench.cpu_of(alone).is_some_and(|cpu| cpu < 2), leaves, "{slow}");
+    }
+}
+
+/// All CPUs are busy with threads of two users, and those of one gain more: they have the halves of the fast core for half of the time, not for all of it.
+#[test]
+fn halves_of_a_fast_core_are_paid_for() {
+    let (mut bench, tasks) = specialising_with_smt(&[1000, 500], &[], &[120, 200]);
+    for &task in &tasks {
+        bench.tasks[task].user = 1000 + u32::from(bench.tasks[task].speedup_permille == 2000);
+    }
+    for cpu in 0..4 {
+        bench.run_and_preempt(cpu, 0);
+    }
+    let mut had = 0;
+    for _ in 0..1000 {
+        bench.pass(2 * MS);
+        had += (0..2)
+            .filter(|&cpu| bench.running[cpu].is_some_and(|task| bench.tasks[task].user == 1001))
+            .count();
+    }
+    assert!((900..=1100).contains(&had), "{had} of 2000");
 }
