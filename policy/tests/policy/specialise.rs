@@ -193,12 +193,17 @@ fn specialising_with_smt(permille: &[u16], whole: &[usize], speedups: &[u32]) ->
     (bench, tasks)
 }
 
-/// CPUs 0 and 1 share a fast core, 2 and 3 a slow one. Threads of 2.0 on the slow core take the halves of the fast one from threads of 1.2; equals take no
-/// turns on halves.
+/// CPUs 0 and 1 share a fast core, 2 and 3 one that is slower by this much. Threads of 2.0 on the slow core take the halves of the fast one from threads of
+/// 1.2, as they have but halves themselves; equals take no turns on halves.
 #[test]
 fn halves_of_a_fast_core_go_to_who_gains_more() {
-    for (speedups, exchanged) in [([120, 200], true), ([120, 129], false), ([200, 120], false)] {
-        let (mut bench, tasks) = specialising_with_smt(&[1000, 500], &[], &speedups);
+    for (slow, speedups, exchanged) in [
+        (500, [120, 200], true),
+        (920, [120, 200], true),
+        (500, [120, 129], false),
+        (500, [200, 120], false),
+    ] {
+        let (mut bench, tasks) = specialising_with_smt(&[1000, slow], &[], &speedups);
         let moves = bench.policy.fast.moves;
         bench.pass(100 * MS);
         for task in tasks {
@@ -210,10 +215,10 @@ fn halves_of_a_fast_core_go_to_who_gains_more() {
     }
 }
 
-/// Half of a core does 0.625 of its work: a thread on a whole core of a kind of 0.92 stays, one of 0.62 takes a half.
+/// Half of a core does 0.625 of its work: a thread on a whole core of a kind of 0.92 stays, one of 0.624 takes a half.
 #[test]
 fn a_whole_slow_core_is_left_for_half_of_one_that_is_much_faster() {
-    for (slow, leaves) in [(920, false), (630, false), (620, true)] {
+    for (slow, leaves) in [(920, false), (625, false), (624, true)] {
         let (mut bench, tasks) = specialising_with_smt(&[1000, slow], &[1], &[120, 200]);
         let alone = tasks
             .into_iter()

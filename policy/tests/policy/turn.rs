@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Turns on fast cores.
 
-use crate::bench::MS;
+use crate::bench::{flat, Bench, MS};
 use crate::phase::asymmetric;
-use lop_policy::{hint_flags, rules};
+use lop_policy::{hint_flags, rules, Config, CpuPlace};
 
 /// When the second task has its first turn, in ms since it woke. It wakes on a slow CPU of half the speed with
 /// `done_ms` of earlier work. The holder of the fast CPU has `holder_done_ms` of earlier work and has computed for
@@ -82,5 +82,31 @@ fn fast_cores_are_shared_by_all() {
         (30, 10, 40),
     ] {
         assert_eq!(turns_of(cpus, fast), vec![turns; cpus], "{fast} of {cpus}");
+    }
+}
+
+/// The slow CPU has the lowest number, as on phones. Both tasks have half of the turns, and two users half of the time, which they pay for.
+#[test]
+fn a_slow_core_of_the_lowest_number_has_turns_too() {
+    for users in [[1, 1], [1, 2]] {
+        let config = Config {
+            rules: rules::PHASES | rules::TURNS,
+            ..asymmetric(2, 1, 0).policy.config
+        };
+        let mut bench = Bench::new(2, config, |cpu| CpuPlace {
+            tier: u16::from(cpu == 0),
+            permille: [500, 1000][cpu],
+            ..flat(cpu)
+        });
+        let tasks = bench.tasks(2);
+        for (&task, user) in tasks.iter().zip(users) {
+            bench.tasks[task].user = user;
+        }
+        bench.wake_all(&tasks);
+        let turns = (0..120).filter(|_| {
+            bench.pass(20 * MS);
+            bench.cpu_of(tasks[0]) == Some(1)
+        });
+        assert_eq!(turns.count(), 60, "{users:?}");
     }
 }
