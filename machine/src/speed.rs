@@ -216,8 +216,11 @@ impl Speeds {
     /// high CPUs.
     ///
     /// # Errors
-    /// This speed is not known here, or cannot be requested; then nothing was changed. Or a file cannot be written.
+    /// This speed is not known here, or cannot be requested, or the journal cannot be written; then nothing was changed. [`SpeedError::KeptSpeed`]: some clock
+    /// domains keep their former high speed, because a file of theirs cannot be written; the others have this one.
     pub fn set_high_speed(&mut self, wanted: HighSpeed) -> Result<(), SpeedError> {
+        // A program that changes the power profile may have written the same files since.
+        self.known.clear();
         let mut domains: Vec<Controlled> = self.domains.iter().map(Controlled::as_found).collect();
         let speeds = high::speeds(self.files.as_ref(), wanted, &domains)?;
         for (controlled, high) in domains.iter_mut().zip(speeds) {
@@ -227,23 +230,59 @@ impl Speeds {
                 High::From(khz) => controlled.run_high_from(self.files.as_ref(), khz),
             }
         }
-        self.domains = domains;
+        let former = std::mem::replace(&mut self.domains, domains);
+        let result = self.write_high_speeds(former);
         self.public_domains = self.domains.iter().map(|d| d.domain.clone()).collect();
-        let awake = (0..self.domains.len()).filter(|&at| !self.domains[at].is_asleep(self.files.as_ref()));
-        let knobs = awake.flat_map(|at| {
-            let (wish, chosen) = (self.highest_wish(at), &self.domains[at]);
-            let is_ceiling = |knob: &Knob| knob.high.is_some() && knob.high == knob.low;
-            let is_for_all = move |knob| chosen.domain.mechanism == Mechanism::Preference && is_ceiling(knob);
-            chosen
-                .knobs
-                .iter()
-                .filter_map(move |knob| match (is_for_all(knob), wish) {
-                    (true, _) => Some((knob, Wish::High)),
-                    (false, Wish::Released) => None,
-                    (false, wish) => Some((knob, wish)),
-                })
+        result
+    }
+
+    /// Writes the new high speed to one clock domain after the other. A domain that fails is undone, and is as in `former` again.
+    fn write_high_speeds(&mut self, mut former: Vec<Controlled>) -> Result<(), SpeedError> {
+        let (changes, entries): (Vec<_>, Vec<_>) = (0..self.domains.len())
+            .map(|at| match self.high_speed_changes(at) {
+                Ok((changes, entries)) => (Ok(changes), entries),
+                Err(error) => (Err(error), Vec::new()),
+            })
+            .unzip();
+        if let Err(error) = self.note(entries.into_iter().flatten().collect()) {
+            self.domains = former;
+            return Err(error);
+        }
+        let (mut cpus, mut first) = (Vec::new(), None);
+        for (at, changes) in changes.into_iter().enumerate() {
+            let Err(error) = changes.and_then(|changes| self.write_in_order(changes)) else {
+                continue;
+            };
+            // A domain that goes offline meanwhile has no files; it gets the new speed with its next wish.
+            if self.domains[at].is_asleep(self.files.as_ref()) {
+                continue;
+            }
+            std::mem::swap(&mut self.domains[at], &mut former[at]);
+            self.give_up_preference(at);
+            cpus.extend_from_slice(&self.domains[at].domain.cpus);
+            first.get_or_insert(error);
+        }
+        cpus.sort_unstable();
+        first.map_or(Ok(()), |error| {
+            let first = Box::new(error);
+            Err(SpeedError::KeptSpeed { cpus, first })
+        })
+    }
+
+    /// The changes that the high speed of a clock domain needs now. A ceiling is for all its CPUs, whatever their wishes.
+    fn high_speed_changes(&self, at: usize) -> Result<(Vec<Change>, Vec<Entry>), SpeedError> {
+        let (wish, chosen) = (self.highest_wish(at), &self.domains[at]);
+        if chosen.is_asleep(self.files.as_ref()) {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        let is_ceiling = |knob: &Knob| knob.high.is_some() && knob.high == knob.low;
+        let is_for_all = |knob| chosen.domain.mechanism == Mechanism::Preference && is_ceiling(knob);
+        let knobs = chosen.knobs.iter().filter_map(|knob| match (is_for_all(knob), wish) {
+            (true, _) => Some((knob, Wish::High)),
+            (false, Wish::Released) => None,
+            (false, wish) => Some((knob, wish)),
         });
-        self.carry_out(self.changes_for(knobs)?)
+        self.changes_for(knobs)
     }
 
     /// Shortest time between two changes of speed under `schedutil`, which drops requests in between; 0 if it governs no CPU.
@@ -407,6 +446,10 @@ impl Speeds {
 
     fn carry_out(&mut self, (changes, entries): (Vec<Change>, Vec<Entry>)) -> Result<(), SpeedError> {
         self.note(entries)?;
+        self.write_in_order(changes)
+    }
+
+    fn write_in_order(&mut self, changes: Vec<Change>) -> Result<(), SpeedError> {
         let asked_khz = |path: &str| self.known.get(path)?.asked.parse().ok();
         let now_khz = |path: &str| asked_khz(path).or_else(|| self.files.read_khz(path));
         let changes = in_order(now_khz, changes);

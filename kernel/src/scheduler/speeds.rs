@@ -29,30 +29,44 @@ fn effect(goal: Goal, speeds: &Speeds) -> Option<&'static str> {
 }
 
 /// The speeds; and with a goal, for people, what it makes of the speed of high CPUs.
-fn open(options: &Options) -> Result<(Speeds, Option<String>), KernelError> {
+fn open(options: &Options, observer: &mut dyn Observer) -> Result<(Speeds, Option<String>), KernelError> {
     let opened = Speeds::open(&options.root, &options.speed_journal);
     let mut speeds =
         opened.map_err(|error| KernelError::new(error.to_string()).mend("--no-speeds does without speeds"))?;
     if options.partial {
         speeds.leave_files_alone(SHARED);
     }
-    let of_goal = choose_speed(&mut speeds, options).map_err(|error| KernelError::new(error.to_string()))?;
+    let of_goal = choose_speed(&mut speeds, options, observer).map_err(|error| KernelError::new(error.to_string()))?;
     Ok((speeds, of_goal))
 }
 
-/// Sets the speed of high CPUs. For people: what the goal makes of it.
-fn choose_speed(speeds: &mut Speeds, options: &Options) -> Result<Option<String>, SpeedError> {
-    match (options.high_speed, options.goal) {
-        (Some(wanted), _) => speeds.set_high_speed(wanted).map(|()| None),
-        (None, Some(goal)) => match speeds.set_high_speed(HighSpeed::ForGoal(goal)) {
-            Ok(()) => Ok(effect(goal, speeds).map(str::to_string)),
-            Err(SpeedError::HighSpeed { reason, .. }) => speeds
-                .set_high_speed(HighSpeed::Max)
-                .map(|()| Some(format!("high CPUs at their highest speed: {reason}"))),
-            Err(error) => Err(error),
-        },
-        (None, None) => Ok(None),
+/// Sets the speed of high CPUs. For people: what the goal makes of it, and which CPUs cannot follow, which is reported too.
+fn choose_speed(
+    speeds: &mut Speeds,
+    options: &Options,
+    observer: &mut dyn Observer,
+) -> Result<Option<String>, SpeedError> {
+    let goal = match (options.high_speed, options.goal) {
+        (Some(wanted), _) => return speeds.set_high_speed(wanted).map(|()| None),
+        (None, Some(goal)) => goal,
+        (None, None) => return Ok(None),
+    };
+    let (mut of_goal, set) = match speeds.set_high_speed(HighSpeed::ForGoal(goal)) {
+        Err(SpeedError::HighSpeed { reason, .. }) => (
+            Some(format!("high CPUs at their highest speed: {reason}")),
+            speeds.set_high_speed(HighSpeed::Max),
+        ),
+        set => (effect(goal, speeds).map(str::to_string), set),
+    };
+    match set {
+        Err(error @ SpeedError::KeptSpeed { .. }) => {
+            observer.note(&error.to_string());
+            let effect = of_goal.map_or(String::new(), |effect| format!("{effect}; but "));
+            of_goal = Some(format!("{effect}{error}"));
+        }
+        set => set?,
     }
+    Ok(of_goal)
 }
 
 /// The CPU whose speed should be set, and the wish.
@@ -91,7 +105,7 @@ impl SpeedSetter {
             _ => "",
         };
         let (speeds, of_goal) = match why_not {
-            "" => open(options).map(|(speeds, of_goal)| (Some(speeds), of_goal))?,
+            "" => open(options, observer).map(|(speeds, of_goal)| (Some(speeds), of_goal))?,
             _ => {
                 put_back(options, observer);
                 (None, None)
@@ -106,14 +120,14 @@ impl SpeedSetter {
         })
     }
 
-    /// The options have another goal: high CPUs get their new speed. A file that cannot be written is reported, and tried again with the next wish for its CPU.
+    /// The options have another goal: high CPUs get their new speed. Where a file cannot be written they keep the former one, which is reported.
     pub fn follow_goal(&mut self, options: &Options, observer: &mut dyn Observer) {
         let (Some(speeds), None) = (&mut self.speeds, options.high_speed) else {
             return;
         };
-        self.of_goal = choose_speed(speeds, options).unwrap_or_else(|error| {
+        self.of_goal = choose_speed(speeds, options, observer).unwrap_or_else(|error| {
             observer.note(&error.to_string());
-            None
+            Some(format!("high CPUs keep their former speed: {error}"))
         });
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Errors in setting speeds, each with the thing, the reason and what to do.
 
+use super::describe::named_cpus;
 use super::high::HighSpeed;
 use crate::InputError;
 use std::fmt;
@@ -34,6 +35,8 @@ pub enum SpeedError {
     Governor { cpus: Vec<usize>, text: String },
     /// The wanted speed of high CPUs is not known or cannot be set.
     HighSpeed { wanted: HighSpeed, reason: String },
+    /// The new high speed is not that of all CPUs: these keep their former one, since their files cannot be written. With the first reason.
+    KeptSpeed { cpus: Vec<usize>, first: Box<SpeedError> },
     /// A CPU that does not exist or is not online.
     UnknownCpu { cpu: usize },
 }
@@ -67,6 +70,10 @@ impl fmt::Display for SpeedError {
             Self::HighSpeed { wanted, reason } => {
                 write!(f, "--high-speed {wanted}: {reason}; --high-speed max always works")
             }
+            Self::KeptSpeed { cpus, first } => {
+                let keep = if cpus.len() == 1 { "keeps its" } else { "keep their" };
+                write!(f, "{} {keep} former high speed: {first}", named_cpus(cpus))
+            }
             Self::UnknownCpu { cpu } => write!(
                 f,
                 "CPU {cpu} was not online when speeds were read; start again after CPUs came or went"
@@ -79,6 +86,7 @@ impl std::error::Error for SpeedError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Damaged(error) => Some(error),
+            Self::KeptSpeed { first, .. } => Some(first.as_ref()),
             Self::Journal { source, .. } | Self::File { source, .. } => Some(source),
             _ => None,
         }

@@ -29,6 +29,21 @@ impl Machine {
         machine
     }
 
+    /// One whose watts are estimated, so that goals differ.
+    fn with_watts() -> Self {
+        let machine = Self::with("ondemand");
+        machine.write("sys/devices/system/cpu/present", "0");
+        for (limit, khz) in [("min", "800000"), ("max", "4600000")] {
+            machine.write(&format!("{FOLDER}/scaling_{limit}_freq"), khz);
+            machine.write(&format!("{FOLDER}/cpuinfo_{limit}_freq"), khz);
+            machine.write(
+                &format!("sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_{limit}_freq"),
+                khz,
+            );
+        }
+        machine
+    }
+
     fn path(&self, path: &str) -> PathBuf {
         self.0.path().join(path)
     }
@@ -49,6 +64,13 @@ impl Machine {
             partial,
             speed_journal: self.path("run/speeds.journal"),
             ..Options::default()
+        }
+    }
+
+    fn options_for(&self, goal: Goal) -> Options {
+        Options {
+            goal: Some(goal),
+            ..self.options(false)
         }
     }
 
@@ -171,20 +193,8 @@ fn high_cpus_have_the_speed_that_was_asked_for() {
 /// what is put back is what was found.
 #[test]
 fn a_high_cpu_changes_its_speed_with_the_goal() {
-    let machine = Machine::with("ondemand");
-    machine.write("sys/devices/system/cpu/present", "0");
-    for (limit, khz) in [("min", "800000"), ("max", "4600000")] {
-        machine.write(&format!("{FOLDER}/scaling_{limit}_freq"), khz);
-        machine.write(&format!("{FOLDER}/cpuinfo_{limit}_freq"), khz);
-        machine.write(
-            &format!("sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_{limit}_freq"),
-            khz,
-        );
-    }
-    let with = |goal| Options {
-        goal: Some(goal),
-        ..machine.options(false)
-    };
+    let machine = Machine::with_watts();
+    let with = |goal| machine.options_for(goal);
     let mut notes = Notes::default();
     let mut setter = SpeedSetter::open(&with(Goal::Speed), &mut notes).unwrap();
     setter.follow(&[joins_high(0)], &mut notes);
@@ -212,6 +222,31 @@ fn a_high_cpu_changes_its_speed_with_the_goal() {
     );
     assert_eq!((setter.restore().failed, notes.0), (vec![], vec![]));
     assert_eq!(machine.minimum(), "800000\n");
+}
+
+#[test]
+fn a_high_cpu_whose_files_refuse_is_named_with_the_goal() {
+    let machine = Machine::with_watts();
+    let mut notes = Notes::default();
+    let mut setter = SpeedSetter::open(&machine.options_for(Goal::Speed), &mut notes).unwrap();
+    setter.follow(&[joins_high(0)], &mut notes);
+    // The file is a folder now, so that root cannot write it either.
+    let lowest = machine.path(FOLDER).join("scaling_min_freq");
+    std::fs::remove_file(&lowest).unwrap();
+    std::fs::create_dir(&lowest).unwrap();
+    setter.follow_goal(&machine.options_for(Goal::Energy), &mut notes);
+    let said = setter.of_goal().unwrap();
+    for part in [
+        "least energy per work; but CPU 0 keeps its former high speed: ",
+        "scaling_min_freq",
+    ] {
+        assert!(said.contains(part), "no '{part}' in: {said}");
+    }
+    assert!(
+        notes.0.len() == 1 && said.ends_with(&notes.0[0]),
+        "{said}: {:?}",
+        notes.0
+    );
 }
 
 #[test]

@@ -378,6 +378,58 @@ fn high_cpus_change_their_speed_with_the_goal() {
     );
 }
 
+/// CPU 1 refuses its new lower limit after its upper one was written: it is as before in files, notes and later wishes, and the others have the new speed.
+#[test]
+fn a_domain_that_cannot_change_its_speed_keeps_the_former_one_alone() {
+    let policies = [0, 1, 2].map(|number| acpi(number, ["0", "1", "2"][number], "ondemand"));
+    let fake = Fake::new(&policies, "0-2");
+    for number in 0..3 {
+        fake.put(&policy_file(number, "base_frequency"), "1400000");
+    }
+    let before = fake.snapshot();
+    let mut speeds = fake.open();
+    speeds.set_high_speed(HighSpeed::Base).unwrap();
+    (0..3).for_each(|cpu| speeds.apply(cpu, Wish::High).unwrap());
+    let lowest = policy_file(1, "scaling_min_freq");
+    fake.refuse(&lowest, std::io::ErrorKind::PermissionDenied);
+    let error = speeds.set_high_speed(HighSpeed::Max).unwrap_err();
+    assert!(
+        error.to_string().starts_with("CPU 1 keeps its former high speed: /"),
+        "{error}"
+    );
+    assert!(error.to_string().contains(&lowest), "{error}");
+    let both = |khz: &str| (khz.to_string(), khz.to_string());
+    for (number, khz) in [(0, "2100000"), (1, "1400000"), (2, "2100000")] {
+        assert_eq!(fake.limits(number), both(khz), "CPU {number}");
+    }
+    assert_eq!(
+        speeds.domains().iter().map(|d| d.max_khz).collect::<Vec<_>>(),
+        [Some(2_100_000), Some(1_400_000), Some(2_100_000)]
+    );
+    fake.allow_all();
+    speeds.apply(1, Wish::Low).unwrap();
+    speeds.apply(1, Wish::High).unwrap();
+    assert_eq!(fake.limits(1), both("1400000"));
+    speeds.set_high_speed(HighSpeed::Max).unwrap();
+    assert_eq!(fake.limits(1), both("2100000"), "once its files can be written");
+    drop(speeds);
+    assert_eq!((fake.snapshot(), fake.violations()), (before, vec![]));
+}
+
+/// A power profile daemon has written another preference for a CPU that stays high.
+#[test]
+fn another_high_speed_is_written_over_what_another_program_wrote() {
+    let fake = two_kinds("intel_pstate");
+    fake.put(OWN_MODEL, &model(&[FAST, SLOW]));
+    let mut speeds = fake.open();
+    speeds.set_high_speed(HighSpeed::ForGoal(Goal::Energy)).unwrap();
+    speeds.apply(0, Wish::High).unwrap();
+    let preference = "energy_performance_preference";
+    fake.put(&policy_file(0, preference), "power");
+    speeds.set_high_speed(HighSpeed::ForGoal(Goal::Speed)).unwrap();
+    assert_eq!(fake.policy(0, preference), "performance");
+}
+
 /// An upper limit that heat or another program has lowered is left as it is, before a home has one and after, and is what is found at the end.
 #[test]
 fn a_limit_that_another_sets_meanwhile_is_not_raised_for_a_home() {
