@@ -251,13 +251,13 @@ static __always_inline void lop_env_preempt(struct lop_world *world, u32 cpu)
 	kick((s32)cpu, SCX_KICK_PREEMPT);
 }
 
-/* want_speed() has run since the timer last asked for the idle CPUs (ask_for_sleepers()). */
+/* want_speed() has run since the idle CPUs were last asked for (ask_for_sleepers()). */
 u32 sleepers_ask;
 
 /*
  * A governor takes a request only from a CPU of its own domain, and a callback may name only the CPU whose runqueue is
  * locked. So each CPU asks for itself in its next callback. An idle CPU is not woken for that: it asks when a task
- * starts there, and the timer asks for it meanwhile (ask_for_sleepers()).
+ * starts there, and the timer or a change of the goal asks for it meanwhile (ask_for_sleepers()).
  */
 static __always_inline void want_speed(u32 cpu, enum lop_set set)
 {
@@ -305,9 +305,9 @@ static __always_inline void ask_speed(u32 cpu, u64 now_ns)
 }
 
 /*
- * Called by the timer, which holds no runqueue lock. A demoted CPU that sleeps would keep the clock of its domain high,
- * so the timer asks for idle CPUs. The governor may drop a request that comes from a CPU of another domain, so they ask
- * once more for themselves.
+ * Called by the timer and lop_goal(), which hold no runqueue lock. A demoted CPU that sleeps would keep the clock of its
+ * domain high, and one that stays high would keep the speed of the former goal, so others ask for idle CPUs. The governor
+ * may drop a request that comes from a CPU of another domain, so they ask once more for themselves.
  */
 static __noinline void ask_for_sleepers(void)
 {

@@ -23,21 +23,25 @@ static __always_inline enum lop_set speed_set_of(u32 cpu)
 }
 
 /*
- * Asks for the speed of the CPU's set again. A CPU that changes its set meanwhile does so before it asks for its new speed:
- * either the second look here sees the new set, or the request of that CPU is the later one.
+ * Asks for the speed of the CPU's set again. A CPU that changes its set or its rung meanwhile does so before it asks for
+ * its new speed: either the second look here sees the change, or the request of that CPU is the later one.
  */
 #define LOP_GOAL_TRIES 8
 static __always_inline void want_speed_again(u32 cpu)
 {
-	enum lop_set set = speed_set_of(cpu);
+	enum lop_set set = speed_set_of(cpu), former_set;
+	u32 rung = READ_ONCE(lopsided.pace.rung[lop_cpu_index(cpu)]), former_rung;
 	int n;
 	if (set == LOP_LOW)
 		return;
 	bpf_for(n, 0, LOP_GOAL_TRIES) {
 		want_speed(cpu, set);
-		if (speed_set_of(cpu) == set)
-			break;
+		former_set = set;
+		former_rung = rung;
 		set = speed_set_of(cpu);
+		rung = READ_ONCE(lopsided.pace.rung[lop_cpu_index(cpu)]);
+		if (set == former_set && rung == former_rung)
+			break;
 	}
 }
 
@@ -60,5 +64,7 @@ int lop_goal(struct lop_goal_config *args)
 		if (lop_cpus_has(&lopsided.online, cpu))
 			want_speed_again(cpu);
 	}
+	/* No timer may be armed for a long time. */
+	ask_for_sleepers();
 	return 0;
 }
