@@ -37,7 +37,7 @@ use program::interface::lop_look as Look;
 use program::{Ended, Program};
 use reserved::Reservation;
 use rustix::event::{PollFd, PollFlags};
-use speeds::SpeedSetter;
+use speeds::{LateGovernors, SpeedSetter};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -55,8 +55,10 @@ enum End {
     NewCpu,
     /// It must be loaded again, because other CPUs are isolated now.
     Isolated,
-    /// It must be loaded again for this goal, which places light work where the former one does not, or the other way round (policy/sets/goal.h).
+    /// It must be loaded again for this goal: a governor has changed, or light work has homes with one of the two goals only (policy/sets/goal.h).
     Goal(Aim),
+    /// Speeds must be opened again, because a governor changed soon after the goal.
+    Governor,
     /// A group has a limit of CPU time, which only the kernel's own scheduler enforces.
     Limited(Missing),
 }
@@ -68,6 +70,7 @@ struct Kept {
     decisions: DecisionLog,
     was_in_charge: bool,
     goals: Follower,
+    governors: LateGovernors,
     pages: Option<Pages>,
 }
 
@@ -82,6 +85,7 @@ pub fn run(options: &Options, inbox: &Inbox, observer: &mut dyn Observer) -> Res
         decisions: DecisionLog::open(options)?,
         was_in_charge: false,
         goals: Follower::begin(options),
+        governors: LateGovernors::default(),
         pages: open_pages(options, observer),
     };
     let (mut new_cpus, mut handed_back) = (0, 0);
@@ -106,6 +110,7 @@ pub fn run(options: &Options, inbox: &Inbox, observer: &mut dyn Observer) -> Res
             }
             End::Isolated => observer.note("other CPUs are isolated than before; loading again"),
             End::Goal(Aim { goal, why }) => observer.note(&format!("the goal is {goal} now ({why}); loading again")),
+            End::Governor => observer.note("a governor changed with the goal; loading again"),
             End::Limited(limits) => {
                 handed_back = if begin.elapsed() < LONG_IN_CHARGE {
                     handed_back + 1
@@ -183,6 +188,7 @@ fn follow_once(
         decisions,
         was_in_charge,
         goals,
+        governors,
         pages,
     } = kept;
     inbox.set_loading(true);
@@ -255,6 +261,7 @@ fn follow_once(
         isolation: Isolation::of(&options.root, &machine, Instant::now()),
         limits: Limits::of(&options, Instant::now()),
         goals,
+        governors,
         aim,
         options,
         watts,
@@ -303,6 +310,7 @@ struct Life<'a> {
     isolation: Isolation,
     limits: Limits,
     goals: &'a mut Follower,
+    governors: &'a mut LateGovernors,
     aim: Option<Aim>,
     /// With the goal that is in force.
     options: Options,
@@ -349,7 +357,13 @@ impl Life<'_> {
             let plan_in = self.planner.as_ref().and_then(Planner::due_in);
             let now = Instant::now();
             let isolation_in = self.isolation.due_in(now);
-            let next = [plan_in, self.speeds.due_in(), isolation_in, self.limits.due_in(now)];
+            let next = [
+                plan_in,
+                self.speeds.due_in(),
+                isolation_in,
+                self.limits.due_in(now),
+                self.governors.due_in(now),
+            ];
             let next = next.into_iter().flatten().min();
             wait(&self.program, inbox, self.goals, next)
                 .map_err(|error| KernelError::new(format!("waiting for the scheduler: {error}")))?;
@@ -381,6 +395,9 @@ impl Life<'_> {
             }
             if end.is_some() {
                 return Ok(end);
+            }
+            if self.governors.take_due(Instant::now()) && self.speeds.has_changed_governor() {
+                return Ok(Some(End::Governor));
             }
         }
         Ok(None)
@@ -426,8 +443,10 @@ impl Life<'_> {
         };
         self.options.goal = Some(aim.goal);
         let config = self.config();
-        let Some(goal) = self.program.config().goal_change(&config) else {
-            return Ok(Some(End::Goal(aim)));
+        self.governors.look_after(Instant::now());
+        let goal = match self.program.config().goal_change(&config) {
+            Some(goal) if !self.speeds.has_changed_governor() => goal,
+            _ => return Ok(Some(End::Goal(aim))),
         };
         self.speeds.follow_goal(&self.options, observer);
         self.program.set_goal(config, goal, &self.speeds.wishes())?;

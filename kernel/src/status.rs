@@ -92,7 +92,7 @@ pub struct Status {
     pub reserved: Vec<String>,
     /// For people, one line each: the basis of the policy's plans, and their effect.
     pub plan: Vec<String>,
-    /// How often the scheduler was reloaded after CPUs came or went, or for a goal that the running program cannot take.
+    /// How often the scheduler was reloaded after CPUs came or went, or for a goal or governor that the running program cannot take.
     pub restarts: u32,
 }
 

@@ -323,6 +323,13 @@ impl Speeds {
         self.public_domains = self.domains.iter().map(|d| d.domain.clone()).collect();
     }
 
+    /// Whether a governor differs from what it was at [`Speeds::open`], or a clock domain has given up its preference since. Opening again follows both.
+    #[must_use]
+    pub fn has_changed_governor(&self) -> bool {
+        let mut domains = self.domains.iter();
+        domains.any(|d| d.has_changed_governor(self.files.as_ref()))
+    }
+
     /// For people: what an earlier run left; how the speeds of which CPUs are set, or why they cannot be, and how to fix that; and
     /// whether the governor has changed since, and what that means.
     pub fn describe(&self) -> Vec<String> {

@@ -81,6 +81,29 @@ fn wish(record: &Record) -> Option<(usize, Wish)> {
     (record.kind == Kind::Speed).then_some((cpu, wish))
 }
 
+/// A program that changes the power profile may report it before it writes the governor, so governors are looked at once more after a change of the goal.
+const GOVERNORS_AFTER: Duration = Duration::from_secs(5);
+
+/// When governors are looked at after a change of the goal; `None`: no goal has changed since the last look.
+#[derive(Debug, Default)]
+pub struct LateGovernors(Option<Instant>);
+
+impl LateGovernors {
+    /// The goal changes at `now`.
+    pub fn look_after(&mut self, now: Instant) {
+        self.0 = Some(now + GOVERNORS_AFTER);
+    }
+
+    pub fn due_in(&self, now: Instant) -> Option<Duration> {
+        Some(self.0?.saturating_duration_since(now))
+    }
+
+    /// Whether it is time to look; once for each change.
+    pub fn take_due(&mut self, now: Instant) -> bool {
+        self.0.take_if(|at| *at <= now).is_some()
+    }
+}
+
 /// Speeds as far as user space sets them.
 pub struct SpeedSetter {
     /// `None` if speeds are left alone.
@@ -129,6 +152,11 @@ impl SpeedSetter {
             observer.note(&error.to_string());
             Some(format!("high CPUs keep their former speed: {error}"))
         });
+    }
+
+    /// Whether speeds should be opened again, because a governor has changed since.
+    pub fn has_changed_governor(&self) -> bool {
+        self.speeds.as_ref().is_some_and(Speeds::has_changed_governor)
     }
 
     /// For people: what the goal does to the speed of high CPUs, or why it cannot.

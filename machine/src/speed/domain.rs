@@ -132,9 +132,10 @@ pub(super) struct Controlled {
     found: Found,
 }
 
-/// What a speed of high CPUs changes, as it was read.
+/// What changes after it was read: the governor, and what a speed of high CPUs changes.
 #[derive(Clone)]
 struct Found {
+    governor: String,
     max_khz: Option<u32>,
     knobs: Vec<Knob>,
     notes: Vec<String>,
@@ -143,6 +144,7 @@ struct Found {
 impl Controlled {
     fn new(folder: &str, domain: ClockDomain, knobs: Vec<Knob>, notes: Vec<String>) -> Self {
         let found = Found {
+            governor: domain.governor.clone(),
             max_khz: domain.max_khz,
             knobs: knobs.clone(),
             notes: notes.clone(),
@@ -158,7 +160,9 @@ impl Controlled {
 
     /// As it was read: another speed of high CPUs begins here. A file that only the present one changes has its original value for all CPUs.
     pub(super) fn as_found(&self) -> Self {
-        let Found { max_khz, knobs, notes } = self.found.clone();
+        let Found {
+            max_khz, knobs, notes, ..
+        } = self.found.clone();
         let mut found = Self {
             folder: self.folder.clone(),
             domain: ClockDomain {
@@ -188,6 +192,11 @@ impl Controlled {
     pub(super) fn governor_since(&self, files: &dyn Files) -> Option<String> {
         let now = files.read_trimmed(&self.governor_file()?).ok()?;
         (now != self.domain.governor).then_some(now)
+    }
+
+    /// Whether the governor has changed since this was read. A domain that has given up its preference has the later governor's name.
+    pub(super) fn has_changed_governor(&self, files: &dyn Files) -> bool {
+        self.domain.governor != self.found.governor || self.governor_since(files).is_some()
     }
 
     /// Whether the kernel has suspended the policy because the last of its CPUs goes offline; then its files do not answer.

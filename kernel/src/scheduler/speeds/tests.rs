@@ -250,6 +250,37 @@ fn a_high_cpu_whose_files_refuse_is_named_with_the_goal() {
 }
 
 #[test]
+fn a_governor_that_changed_is_a_reason_to_open_speeds_again() {
+    let machine = Machine::with("schedutil");
+    let left_alone = Options {
+        speeds: false,
+        ..machine.options(false)
+    };
+    let left_alone = SpeedSetter::open(&left_alone, &mut Notes::default()).unwrap();
+    let setter = machine.setter(false);
+    assert!(!setter.has_changed_governor());
+    machine.write(&format!("{FOLDER}/scaling_governor"), "performance");
+    assert!(setter.has_changed_governor());
+    assert!(!left_alone.has_changed_governor());
+    drop(setter);
+    assert!(!machine.setter(false).has_changed_governor());
+}
+
+#[test]
+fn governors_are_looked_at_once_after_the_last_change_of_the_goal() {
+    let mut governors = LateGovernors::default();
+    let begin = Instant::now();
+    assert!(governors.due_in(begin).is_none() && !governors.take_due(begin));
+    governors.look_after(begin);
+    let second = begin + Duration::from_secs(1);
+    governors.look_after(second);
+    assert_eq!(governors.due_in(second), Some(GOVERNORS_AFTER));
+    assert!(!governors.take_due(begin + GOVERNORS_AFTER));
+    assert!(governors.take_due(second + GOVERNORS_AFTER));
+    assert!(governors.due_in(second).is_none() && !governors.take_due(second + GOVERNORS_AFTER));
+}
+
+#[test]
 fn another_governor_is_said_when_somebody_asks() {
     let machine = Machine::with("ondemand");
     let setter = machine.setter(false);

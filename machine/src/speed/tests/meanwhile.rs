@@ -64,6 +64,30 @@ fn a_write_that_fails_for_another_governor_says_so() {
     }
 }
 
+/// A governor that comes back is no change. A domain that gave up its preference is one, whatever governor comes then.
+#[test]
+fn a_governor_that_changed_is_seen_until_speeds_are_opened_again() {
+    let policies = [acpi(0, "0", "schedutil"), active(1, "1", "intel_pstate", "powersave")];
+    let fake = Fake::new(&policies, "0-1");
+    let mut speeds = fake.open();
+    let governor = |number, name| fake.put(&policy_file(number, "scaling_governor"), name);
+    for (name, has_changed) in [("schedutil", false), ("performance", true), ("schedutil", false)] {
+        governor(0, name);
+        assert_eq!(speeds.has_changed_governor(), has_changed, "{name}");
+    }
+    governor(1, "performance");
+    assert!(speeds.has_changed_governor());
+    assert!(speeds.apply(1, Wish::High).is_err());
+    for name in ["performance", "powersave"] {
+        governor(1, name);
+        assert!(speeds.has_changed_governor(), "{name}");
+    }
+    drop(speeds);
+    let mut speeds = fake.open();
+    assert!(!speeds.has_changed_governor());
+    speeds.apply(1, Wish::High).unwrap();
+}
+
 /// Limits work under every governor, so a refused limit is not blamed on the governor.
 #[test]
 fn a_limit_that_is_refused_keeps_its_reason() {
