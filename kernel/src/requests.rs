@@ -8,7 +8,7 @@ use rustix::event::{eventfd, EventfdFlags, PollFd, PollFlags, Timespec};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{channel, sync_channel, Receiver, Sender, SyncSender};
+use std::sync::mpsc::{channel, sync_channel, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -96,7 +96,7 @@ impl Requests {
         answer.recv_timeout(patience).ok()
     }
 
-    /// Changes the goal; false if the scheduler does not do so within `patience` or has ended.
+    /// Changes the goal; false if the scheduler does not do so within `patience` or has ended. While the program is being loaded no patience is lost.
     #[must_use]
     pub fn set_goal(&self, choice: GoalChoice, patience: Duration) -> bool {
         let (done, answer) = sync_channel(1);
@@ -104,7 +104,13 @@ impl Requests {
             return false;
         }
         self.bell.ring();
-        answer.recv_timeout(patience).is_ok()
+        loop {
+            match answer.recv_timeout(patience) {
+                Ok(()) => return true,
+                Err(RecvTimeoutError::Timeout) if self.loading() => {}
+                Err(_) => return false,
+            }
+        }
     }
 
     /// Whether the scheduler cannot answer because its program is being loaded.
@@ -264,6 +270,31 @@ mod tests {
         inbox.goals().into_iter().for_each(GoalRequest::done);
         drop(inbox);
         assert!(!requests.set_goal(choice, PATIENCE), "there is no scheduler");
+    }
+
+    /// The load takes as long as a hundred times the patience.
+    #[test]
+    fn a_goal_that_waits_for_a_load_is_waited_for() {
+        let (requests, inbox) = requests().unwrap();
+        let choice = GoalChoice(Some(Goal::Speed));
+        let patience = Duration::from_millis(1);
+        inbox.set_loading(true);
+        std::thread::scope(|scope| {
+            let client = scope.spawn(|| requests.set_goal(choice, patience));
+            inbox.wait().unwrap();
+            std::thread::sleep(100 * patience);
+            assert!(!client.is_finished());
+            inbox.goals().into_iter().for_each(GoalRequest::done);
+            assert!(client.join().unwrap());
+        });
+        inbox.set_loading(false);
+        assert!(!requests.set_goal(choice, patience), "the scheduler does not answer");
+        inbox.set_loading(true);
+        drop(inbox);
+        assert!(
+            !requests.set_goal(choice, patience),
+            "it has ended while it was loading"
+        );
     }
 
     #[test]

@@ -70,6 +70,8 @@ struct Kept {
     decisions: DecisionLog,
     was_in_charge: bool,
     goals: Follower,
+    /// Requests for the goal that the next load of the program has; answered once that is in charge.
+    waiting: Vec<GoalRequest>,
     governors: LateGovernors,
     pages: Option<Pages>,
 }
@@ -85,6 +87,7 @@ pub fn run(options: &Options, inbox: &Inbox, observer: &mut dyn Observer) -> Res
         decisions: DecisionLog::open(options)?,
         was_in_charge: false,
         goals: Follower::begin(options),
+        waiting: Vec::new(),
         governors: LateGovernors::default(),
         pages: open_pages(options, observer),
     };
@@ -141,7 +144,9 @@ fn hand_back(
     limits: &Missing,
     times: u32,
 ) -> Result<(), KernelError> {
-    let Kept { status, goals, .. } = kept;
+    let Kept {
+        status, goals, waiting, ..
+    } = kept;
     let line = format!(
         "{}: the kernel's own scheduler is in charge until no group has a limit",
         limits.what
@@ -152,6 +157,7 @@ fn hand_back(
     (status.speeds, status.plan, status.reserved, status.reserved_cpu) = (Vec::new(), Vec::new(), Vec::new(), None);
     status.handed_back = Some(line);
     inbox.set_loading(false);
+    waiting.drain(..).for_each(GoalRequest::done);
     limits::wait_until_gone(&options.root, limits::calm_after(times), inbox, || {
         inbox.answer(|| status.clone());
         for request in inbox.goals() {
@@ -188,6 +194,7 @@ fn follow_once(
         decisions,
         was_in_charge,
         goals,
+        waiting,
         governors,
         pages,
     } = kept;
@@ -261,6 +268,7 @@ fn follow_once(
         isolation: Isolation::of(&options.root, &machine, Instant::now()),
         limits: Limits::of(&options, Instant::now()),
         goals,
+        waiting,
         governors,
         aim,
         options,
@@ -277,6 +285,7 @@ fn follow_once(
         observer.attached(status)?;
         *was_in_charge = true;
     }
+    life.waiting.drain(..).for_each(GoalRequest::done);
     let ended = life.follow(inbox, observer, status, decisions);
     life.fill(status);
     let Life {
@@ -310,6 +319,7 @@ struct Life<'a> {
     isolation: Isolation,
     limits: Limits,
     goals: &'a mut Follower,
+    waiting: &'a mut Vec<GoalRequest>,
     governors: &'a mut LateGovernors,
     aim: Option<Aim>,
     /// With the goal that is in force.
@@ -432,7 +442,13 @@ impl Life<'_> {
             end = self.change_goal(observer)?;
             self.fill_goal(status);
         }
-        requests.into_iter().for_each(GoalRequest::done);
+        match end {
+            None => requests.into_iter().for_each(GoalRequest::done),
+            Some(_) => {
+                inbox.set_loading(true);
+                self.waiting.extend(requests);
+            }
+        }
         Ok(end)
     }
 

@@ -5,8 +5,8 @@
 //! (about 200 kB; 512 CPUs take 50) is not sent. Clients may connect as often as they like: the scheduler is asked at most ten times a second, and
 //! all waiting clients share the answer.
 //!
-//! A second socket, for root alone, takes a goal as a word before it answers the same way. A client there may hold the others up for as long as it
-//! goes on to send a word, byte by byte.
+//! A second socket, for root alone, takes a goal as a word before it answers the same way. It has a thread of its own, since a goal may need a program that is
+//! loaded again. One client after the other is served there: each has a second to send its word, and then waits until the goal is in force.
 
 use crate::adapter::KernelError;
 use crate::hinted::Hinted;
@@ -31,19 +31,23 @@ const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 600 } else { 2 })
 /// How long a client waits: longer, so that it learns that the scheduler did not answer.
 const CLIENT_PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 1200 } else { 4 });
 
+/// How long a client waits until its goal is in force: longer than a program takes to load, even where the machine is emulated. A scheduler that does not answer
+/// is reported sooner.
+const GOAL_PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 1800 } else { 600 });
+
 /// The answer while the program is being loaded, instead of a status.
 const STARTING: &[u8] = b"starting";
 
-/// How long root's client may take to name its goal, and how much is read of it.
+/// How long root's client may take in all to name its goal, and how much is read of it.
 const READ_PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 600 } else { 1 });
-const LONGEST_GOAL: u64 = 16;
+const LONGEST_GOAL: usize = 16;
 
 /// Serves until dropped.
 pub struct StatusServer {
     sockets: [PathBuf; 2],
-    /// Closed to end the thread.
+    /// Closed to end the threads.
     end: Option<UnixStream>,
-    thread: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl StatusServer {
@@ -54,22 +58,39 @@ impl StatusServer {
     pub fn start(dir: &RunDir, requests: Requests) -> Result<Self, KernelError> {
         let sockets = [dir.socket(), dir.goal_socket()];
         let failed = |socket: &Path, error: io::Error| refused(socket, "cannot be served", &error);
-        let listeners = Listeners {
-            status: bind(&sockets[0]).map_err(|error| failed(&sockets[0], error))?,
-            goal: bind_for_owner(&sockets[1]).map_err(|error| failed(&sockets[1], error))?,
-        };
-        let spawned = UnixStream::pair().and_then(|(end, ended)| {
-            let thread = std::thread::Builder::new()
-                .name("status".to_string())
-                .spawn(move || serve(&listeners, &ended, &requests))?;
-            Ok((end, thread))
-        });
-        let (end, thread) = spawned.map_err(|error| failed(&sockets[0], error))?;
-        Ok(Self {
+        let status = bind(&sockets[0]).map_err(|error| failed(&sockets[0], error))?;
+        let goal = bind_for_owner(&sockets[1]).map_err(|error| failed(&sockets[1], error))?;
+        let (end, ended) = UnixStream::pair().map_err(|error| failed(&sockets[0], error))?;
+        let mut server = Self {
             sockets,
             end: Some(end),
-            thread: Some(thread),
-        })
+            threads: Vec::new(),
+        };
+        let spawned = server
+            .spawn("status", status, &ended, &requests, |listener, _| clients(listener))
+            .and_then(|()| {
+                server.spawn("goal", goal, &ended, &requests, |listener, requests| {
+                    change_goal(listener, requests).into_iter().collect()
+                })
+            });
+        spawned.map_err(|error| failed(&server.sockets[0], error))?;
+        Ok(server)
+    }
+
+    /// Serves a socket in a thread. `take`: returns the clients that get a status now.
+    fn spawn(
+        &mut self,
+        name: &str,
+        listener: UnixListener,
+        ended: &UnixStream,
+        requests: &Requests,
+        take: fn(&UnixListener, &Requests) -> Vec<UnixStream>,
+    ) -> io::Result<()> {
+        let (ended, requests) = (ended.try_clone()?, requests.clone());
+        let serve = move || serve(&listener, &ended, &requests, take);
+        self.threads
+            .push(std::thread::Builder::new().name(name.to_string()).spawn(serve)?);
+        Ok(())
     }
 }
 
@@ -79,15 +100,10 @@ impl Drop for StatusServer {
             let _ = std::fs::remove_file(socket);
         }
         self.end = None;
-        if let Some(thread) = self.thread.take() {
+        for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
     }
-}
-
-struct Listeners {
-    status: UnixListener,
-    goal: UnixListener,
 }
 
 /// Removes what a dead instance left.
@@ -147,10 +163,15 @@ const BETWEEN_QUESTIONS: Duration = Duration::from_millis(100);
 /// Most clients that share an answer; further ones wait for the next.
 const MOST_AT_ONCE: usize = 128;
 
-fn serve(listeners: &Listeners, ended: &UnixStream, requests: &Requests) {
+fn serve(
+    listener: &UnixListener,
+    ended: &UnixStream,
+    requests: &Requests,
+    take: fn(&UnixListener, &Requests) -> Vec<UnixStream>,
+) {
     let mut counted = Counted::default();
     let mut asked: Option<Instant> = None;
-    while ready(Some(listeners), ended, None) {
+    while ready(Some(listener), ended, None) {
         let pause = asked.map_or(Duration::ZERO, |asked| {
             BETWEEN_QUESTIONS.saturating_sub(asked.elapsed())
         });
@@ -158,19 +179,20 @@ fn serve(listeners: &Listeners, ended: &UnixStream, requests: &Requests) {
             return;
         }
         asked = Some(Instant::now());
-        let chose = change_goal(&listeners.goal, requests);
-        let clients = (0..MOST_AT_ONCE).map_while(|_| Some(listeners.status.accept().ok()?.0));
-        answer(clients.chain(chose).collect(), requests, &mut counted);
+        answer(take(listener, requests), requests, &mut counted);
     }
+}
+
+fn clients(listener: &UnixListener) -> Vec<UnixStream> {
+    (0..MOST_AT_ONCE)
+        .map_while(|_| Some(listener.accept().ok()?.0))
+        .collect()
 }
 
 /// The client whose goal is in force now, if there is one.
 fn change_goal(listener: &UnixListener, requests: &Requests) -> Option<UnixStream> {
     let (client, _) = listener.accept().ok()?;
-    let mut word = String::new();
-    client.set_read_timeout(Some(READ_PATIENCE)).ok()?;
-    (&client).take(LONGEST_GOAL).read_to_string(&mut word).ok()?;
-    let choice = word.parse().ok()?;
+    let choice = read_word(&client, READ_PATIENCE)?.parse().ok()?;
     if requests.set_goal(choice, PATIENCE) {
         return Some(client);
     }
@@ -178,12 +200,29 @@ fn change_goal(listener: &UnixListener, requests: &Requests) -> Option<UnixStrea
     None
 }
 
+/// The word that a client sends; `None` if it is no text, or has no end within `patience`, however often a byte of it arrives.
+fn read_word(mut client: &UnixStream, patience: Duration) -> Option<String> {
+    let deadline = Instant::now() + patience;
+    let (mut word, mut length) = ([0; LONGEST_GOAL], 0);
+    while length < LONGEST_GOAL {
+        let left = deadline.saturating_duration_since(Instant::now());
+        // Fails for a time of zero.
+        client.set_read_timeout(Some(left)).ok()?;
+        match client.read(&mut word[length..]) {
+            Ok(0) => break,
+            Ok(read) => length += read,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) => return None,
+        }
+    }
+    String::from_utf8(word[..length].to_vec()).ok()
+}
+
 /// Waits for a client or for that long; false if it should end.
-fn ready(listeners: Option<&Listeners>, ended: &UnixStream, time: Option<Duration>) -> bool {
+fn ready(listener: Option<&UnixListener>, ended: &UnixStream, time: Option<Duration>) -> bool {
     let time = time.and_then(|time| time.try_into().ok());
     let mut fds = vec![PollFd::new(ended, PollFlags::IN | PollFlags::HUP)];
-    let listeners = listeners.into_iter().flat_map(|both| [&both.status, &both.goal]);
-    fds.extend(listeners.map(|listener| PollFd::new(listener, PollFlags::IN)));
+    fds.extend(listener.map(|listener| PollFd::new(listener, PollFlags::IN)));
     loop {
         match poll(&mut fds, time.as_ref()) {
             Err(rustix::io::Errno::INTR) => {}
@@ -246,8 +285,7 @@ pub fn set_goal(dir: &RunDir, choice: GoalChoice) -> Result<Option<Status>, Kern
     write!(stream, "{choice}")
         .and_then(|()| stream.shutdown(Shutdown::Write))
         .map_err(|error| refused(&socket, "does not listen", &error))?;
-    // The goal and the status have their times one after the other.
-    read_status(stream, &socket, 2 * CLIENT_PATIENCE).map(Some)
+    read_status(stream, &socket, GOAL_PATIENCE).map(Some)
 }
 
 /// A socket that is not there, or that a dead instance left.
@@ -275,7 +313,7 @@ fn read_status(mut stream: UnixStream, socket: &Path, patience: Duration) -> Res
 mod tests {
     use super::*;
     use crate::options::Options;
-    use crate::requests::{requests, Inbox};
+    use crate::requests::{requests, GoalRequest, Inbox};
     use crate::status::{Asked, Member, Reason};
 
     fn on_many_cpus() -> Status {
@@ -346,6 +384,69 @@ mod tests {
             }
             assert_eq!(fetch(dir).unwrap().unwrap().goal.as_deref(), Some("speed"));
         });
+    }
+
+    /// The goal needs a program that is loaded again: its client has no answer before that is in charge, and the others get a status meanwhile.
+    #[test]
+    fn a_goal_that_takes_long_keeps_its_own_client_alone_waiting() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = RunDir::new(folder.path());
+        let (requests, inbox) = requests().unwrap();
+        let _server = StatusServer::start(&dir, requests).unwrap();
+        std::thread::scope(|scope| {
+            let client = scope.spawn(|| set_goal(&dir, "energy".parse().unwrap()));
+            let mut waiting = inbox.goals();
+            while waiting.is_empty() {
+                inbox.wait().unwrap();
+                inbox.answer(Status::default);
+                waiting = inbox.goals();
+            }
+            let other = scope.spawn(|| fetch(&dir));
+            while !other.is_finished() {
+                inbox.wait_for(Duration::from_millis(10)).unwrap();
+                inbox.answer(Status::default);
+            }
+            assert_eq!(other.join().unwrap().unwrap().unwrap().goal, None);
+            assert!(!client.is_finished(), "the goal is not in force yet");
+            waiting.into_iter().for_each(GoalRequest::done);
+            while !client.is_finished() {
+                inbox.wait_for(Duration::from_millis(10)).unwrap();
+                inbox.answer(|| Status {
+                    goal: Some("energy".to_string()),
+                    ..Status::default()
+                });
+            }
+            let answered = client.join().unwrap().unwrap().unwrap();
+            assert_eq!(answered.goal.as_deref(), Some("energy"));
+        });
+    }
+
+    /// Each byte comes long before the patience with one is over.
+    #[test]
+    fn a_word_that_never_ends_is_given_up_in_time() {
+        let (client, mut sender) = UnixStream::pair().unwrap();
+        let drips = std::thread::spawn(move || {
+            (0..LONGEST_GOAL - 1).all(|_| {
+                std::thread::sleep(Duration::from_millis(100));
+                sender.write_all(b"e").is_ok()
+            })
+        });
+        assert_eq!(read_word(&client, Duration::from_millis(400)), None);
+        drop(client);
+        assert!(!drips.join().unwrap(), "all of the word was read");
+    }
+
+    #[test]
+    fn a_word_is_read_to_its_end_or_to_its_greatest_length() {
+        let read = |bytes: &[u8]| {
+            let (client, mut sender) = UnixStream::pair().unwrap();
+            sender.write_all(bytes).unwrap();
+            drop(sender);
+            read_word(&client, READ_PATIENCE)
+        };
+        assert_eq!(read(b"energy").as_deref(), Some("energy"));
+        assert_eq!(read(&[b'e'; 100]), Some("e".repeat(LONGEST_GOAL)));
+        assert_eq!(read(&[0xff]), None);
     }
 
     #[test]
