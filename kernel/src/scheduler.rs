@@ -21,7 +21,7 @@ use crate::adapter::{Exit, KernelError, Observer, Restored};
 use crate::goal::{Aim, Follower};
 use crate::options::{resolved, Named, Options};
 use crate::requests::{GoalRequest, Inbox};
-use crate::status::{Counts, Sets, Status};
+use crate::status::{Counts, Status};
 use crate::support::Missing;
 use decisions::DecisionLog;
 use isolation::Isolation;
@@ -153,9 +153,7 @@ fn hand_back(
     );
     observer.handed_back(&line)?;
     above::step_down();
-    (status.sets, status.active, status.target) = (Sets::default(), 0, 0);
-    (status.speeds, status.plan, status.reserved, status.reserved_cpu) = (Vec::new(), Vec::new(), Vec::new(), None);
-    status.handed_back = Some(line);
+    status.hand_back(line);
     inbox.set_loading(false);
     waiting.drain(..).for_each(GoalRequest::done);
     limits::wait_until_gone(&options.root, limits::calm_after(times), inbox, || {

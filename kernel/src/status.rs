@@ -244,6 +244,15 @@ impl Status {
         self.goal_why = aim.map(|aim| aim.why.clone());
     }
 
+    /// The kernel's own scheduler is in charge for now: what the program decided no longer holds.
+    pub fn hand_back(&mut self, why: String) {
+        (self.sets, self.active, self.target) = (Sets::default(), 0, 0);
+        (self.speeds, self.plan) = (Vec::new(), Vec::new());
+        (self.reserved, self.reserved_cpu) = (Vec::new(), None);
+        (self.rules, self.goal_effects) = (Vec::new(), Vec::new());
+        self.handed_back = Some(why);
+    }
+
     #[must_use]
     pub fn counts(&self) -> Counts {
         Counts {
@@ -383,6 +392,37 @@ mod tests {
         );
         assert_eq!(json["sets"]["high"][2]["for_ms"], 7);
         assert_eq!(serde_json::from_value::<Status>(json).unwrap(), status);
+    }
+
+    /// Of what the program decided only the counts and the goal stay, which the next load goes by.
+    #[test]
+    fn nothing_of_the_program_is_shown_while_another_scheduler_is_in_charge() {
+        let lines = || vec!["a line".to_string()];
+        let mut status = Status {
+            promotions: 3,
+            goal: Some("energy".to_string()),
+            rules: lines(),
+            goal_effects: lines(),
+            sets: Sets {
+                low: vec![1],
+                ..Sets::default()
+            },
+            active: 1,
+            target: 2,
+            speeds: lines(),
+            plan: lines(),
+            reserved: lines(),
+            reserved_cpu: Some(0),
+            ..Status::default()
+        };
+        status.hand_back("a group has a limit".to_string());
+        let expected = Status {
+            promotions: 3,
+            goal: Some("energy".to_string()),
+            handed_back: Some("a group has a limit".to_string()),
+            ..Status::default()
+        };
+        assert_eq!(status, expected);
     }
 
     #[test]
