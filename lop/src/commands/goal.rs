@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `lop goal`: the goal of the running scheduler, and another one.
 
-use super::kernel::Place;
+use super::kernel::{goals, Place};
 use super::status;
 use crate::failure::{Failure, FAILED};
 use crate::format::Format;
-use crate::suggested::Suggested;
 use crate::{status_text, terminal};
 use clap::Args;
 use lop_kernel::adapter::KernelError;
@@ -31,18 +30,10 @@ Exit code 1 if Lopsided is not running, or if its policy has no goal.";
 #[derive(Args)]
 pub struct Arguments {
     /// What a second is worth from now on, as with 'lop start --goal'
-    #[arg(value_parser = Suggested::new(names, parse))]
+    #[arg(value_parser = goals())]
     goal: Option<GoalChoice>,
     #[command(flatten)]
     place: Place,
-}
-
-fn names() -> Vec<&'static str> {
-    vec!["auto", "energy", "balanced", "speed"]
-}
-
-fn parse(text: &str) -> Result<GoalChoice, String> {
-    text.parse().map_err(str::to_string)
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {

@@ -72,7 +72,7 @@ pub struct SchedulerArguments {
     policy: Option<PolicyName>,
     /// What a second is worth to policy auto: energy, nothing; balanced, as much as the machine draws; speed, more than any machine draws; auto, by the
     /// profile of power-profiles-daemon, or else energy on battery and balanced on mains [default: auto]
-    #[arg(long, value_name = "GOAL")]
+    #[arg(long, value_name = "GOAL", value_parser = goals(), hide_possible_values = true)]
     goal: Option<GoalChoice>,
     /// CPUs of the high set to keep idle for the next tasks [default: 1 with highlow-spare and auto]
     #[arg(long, value_name = "CPUS", value_parser = clap::value_parser!(u32).range(0..512))]
@@ -189,6 +189,21 @@ pub fn parse_policy(name: &str) -> Result<PolicyName, String> {
         }
         true => suggest::unknown("policy", name, &Named::names()),
         false => message,
+    };
+    name.parse().map_err(explained)
+}
+
+/// Reads and offers goals; a misspelt one gets the nearest as a suggestion.
+pub fn goals() -> Suggested<GoalChoice> {
+    Suggested::new(|| GOALS.to_vec(), parse_goal)
+}
+
+const GOALS: [&str; 4] = ["auto", "energy", "balanced", "speed"];
+
+fn parse_goal(name: &str) -> Result<GoalChoice, String> {
+    let explained = |expected: &str| match suggest::nearest(name, &GOALS) {
+        Some(near) => format!("{expected}; did you mean '{near}'?"),
+        None => expected.to_string(),
     };
     name.parse().map_err(explained)
 }

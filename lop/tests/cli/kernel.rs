@@ -578,6 +578,8 @@ fn wrong_options_end_with_2_and_a_way_out() {
     for (arguments, expected) in [
         (&["start", "--policy", "linux"][..], "'lop stop' gives it back"),
         (&["start", "--policy", "hihglow"], "did you mean 'highlow'?"),
+        (&["start", "--goal", "blanced"], "did you mean 'balanced'?"),
+        (&["goal", "blanced"], "did you mean 'balanced'?"),
         (&["start", "--policy", "simple-sets"], "simple-sets:4"),
         (
             &["start", "--policy", "simple-sets:2", "--spare", "1"],
