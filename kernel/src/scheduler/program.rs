@@ -273,9 +273,7 @@ impl Program {
     /// The kernel does not run the program.
     pub fn set_goal(&mut self, config: Config, goal: GoalConfig, wishes: &SpeedWishes) -> Result<(), KernelError> {
         let bss = self.skel.maps.bss_data.as_mut().expect("the program has variables");
-        for &(cpu, high_perf) in &wishes.asked_by_kernel {
-            bss.high_perf[cpu] = high_perf;
-        }
+        set_high_perf(bss, wishes);
         run_program(self.skel.progs.lop_goal.as_fd(), &mut state::goal(goal))
             .map_err(|error| refused("the goal cannot be changed", &error.into()))?;
         self.config = config;
@@ -383,12 +381,19 @@ fn open_and_load(
     }
     let bss = skel.maps.bss_data.as_mut().expect("the program has variables");
     state::configure(state::as_policy(&mut bss.lopsided), config, machine);
-    for &(cpu, high_perf) in &wishes.asked_by_kernel {
-        bss.high_perf[cpu] = high_perf;
+    set_high_perf(bss, wishes);
+    for &(cpu, _) in &wishes.asked_by_kernel {
         bss.asks_speed[cpu] = 1;
         bss.asked_perf[cpu] = RELEASED_PERF;
     }
     Ok(scx_ops_load!(skel, lopsided_ops, uei)?)
+}
+
+/// Writes what each CPU requests of the kernel's governor while it is high.
+fn set_high_perf(bss: &mut skeleton::types::bss, wishes: &SpeedWishes) {
+    for &(cpu, high_perf) in &wishes.asked_by_kernel {
+        bss.high_perf[cpu] = high_perf;
+    }
 }
 
 fn set_flags(skel: &mut skeleton::OpenBpfSkel<'_>, options: &Options) {
