@@ -2,7 +2,7 @@
 //! What happens on a CPU: a task starts, makes progress and leaves; cores fall idle and wake up.
 
 use super::governor::utilisation_after;
-use super::scheduler::Scheduler;
+use super::scheduler::{AfterSlice, Scheduler};
 use super::task::{State, Task};
 use super::time::Alarm;
 use super::world::World;
@@ -208,14 +208,11 @@ impl<S: Scheduler> World<'_, S> {
     }
 
     fn slice_over(&mut self, cpu: usize, id: u32) {
-        if self.scheduler.anything_waits(cpu) {
-            self.leave(cpu, Leaving::Preempted);
-            return;
-        }
         self.pay(cpu);
-        if S::must_leave(self, cpu, id) {
-            self.leave(cpu, Leaving::Preempted);
-            return;
+        match S::after_slice(self, cpu, id) {
+            AfterSlice::Same => {}
+            AfterSlice::Leaves => return self.leave(cpu, Leaving::Preempted),
+            AfterSlice::Taken(next) => return self.leave_for(cpu, Leaving::Preempted, Some(next)),
         }
         let slice_ns = S::next_slice_ns(self, cpu, id);
         let state = &mut self.cores.cpus[cpu];
@@ -291,6 +288,11 @@ impl<S: Scheduler> World<'_, S> {
 
     /// The task leaves. The CPU runs the next one, or falls idle.
     pub(super) fn leave(&mut self, cpu: usize, why: Leaving) {
+        self.leave_for(cpu, why, None);
+    }
+
+    /// The same where the next one was taken from its queue before.
+    fn leave_for(&mut self, cpu: usize, why: Leaving, taken: Option<u32>) {
         let Some(id) = self.cores.cpus[cpu].task else { return };
         self.pay(cpu);
         let serial = self.work.tasks[id as usize].serial;
@@ -313,7 +315,7 @@ impl<S: Scheduler> World<'_, S> {
                 self.reap(id);
             }
         }
-        match S::dispatch(self, cpu) {
+        match taken.or_else(|| S::dispatch(self, cpu)) {
             Some(next) => {
                 self.cores.waiting -= 1;
                 self.switch_to(cpu, next, self.scheduler.slice_ns(), 0);

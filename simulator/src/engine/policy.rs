@@ -4,7 +4,7 @@
 
 use super::configure::{config, describe_cpus, green_indices, high_requests, live_machine, reserved_khz};
 use super::cpu::Leaving;
-use super::scheduler::{group_weights, Scheduler, SchedulerCounts};
+use super::scheduler::{group_weights, AfterSlice, Scheduler, SchedulerCounts};
 use super::time::{Alarm, Kind, OwnEvent};
 use super::world::World;
 use super::Rates;
@@ -17,7 +17,7 @@ use crate::{RunOptions, SimulationError};
 use lop_machine::costs::Control;
 use lop_machine::{EnergyPreference, Machine};
 use lop_policy::{
-    hint_flags, rules, App, Config, CpuBits, Env, GreenWork, Group, Planner, PolicyHandle, Set, PLAN_PERIOD_NS,
+    hint_flags, rules, App, Config, CpuBits, Env, GreenWork, Group, Next, Planner, PolicyHandle, Set, PLAN_PERIOD_NS,
     UNMEASURED_SPEEDUP,
 };
 
@@ -189,7 +189,9 @@ impl World<'_, Policy> {
             self.kicked(cpu);
             return;
         };
-        if self.scheduler.handle.must_go(cpu as u32) || Policy::must_leave(self, cpu, id) {
+        let task = &self.work.tasks[id as usize].policy;
+        let (handle, watched) = (self.scheduler.handle, Policy::watches_slices(self, cpu, id));
+        if handle.must_go(cpu as u32) || (watched && (handle.wakes_anew(task) || !handle.may_go_on(task, cpu as u32))) {
             self.queue_anew(&[cpu as u32]);
         }
     }
@@ -321,9 +323,15 @@ impl Scheduler for Policy {
         );
         paces && (task.pace.home != 0 || task.background || is_green())
     }
-    fn must_leave(world: &World<'_, Self>, cpu: usize, id: u32) -> bool {
-        let (handle, task) = (world.scheduler.handle, &world.work.tasks[id as usize].policy);
-        Self::watches_slices(world, cpu, id) && (handle.wakes_anew(task) || !handle.may_go_on(task, cpu as u32))
+    fn after_slice(world: &mut World<'_, Self>, cpu: usize, id: u32) -> AfterSlice {
+        let call = world.call(id);
+        world.scheduler.taken = None;
+        let next = unsafe { call.handle.dispatch_running(world, &*call.task, cpu as u32) };
+        match (next, world.scheduler.taken.take()) {
+            (Next::Same, _) => AfterSlice::Same,
+            (Next::Taken, Some(next)) => AfterSlice::Taken(next),
+            _ => AfterSlice::Leaves,
+        }
     }
     fn next_slice_ns(world: &World<'_, Self>, _cpu: usize, id: u32) -> u64 {
         let (handle, task) = (world.scheduler.handle, &world.work.tasks[id as usize].policy);

@@ -12,6 +12,16 @@ use crate::workload::Workload;
 use crate::Decisions;
 use lop_machine::{EnergyPreference, Machine};
 
+/// What follows the end of a slice.
+pub(crate) enum AfterSlice {
+    /// The task goes on.
+    Same,
+    /// It is queued, and then the CPU looks for work.
+    Leaves,
+    /// This one was taken from its queue, and runs next.
+    Taken(u32),
+}
+
 pub(crate) trait Scheduler: Sized {
     /// A task that runs alone for longer than its slice has another one, and so on; else it leaves as soon as a task waits.
     const RENEWS_SLICES: bool = false;
@@ -43,9 +53,12 @@ pub(crate) trait Scheduler: Sized {
     fn watches_slices(_world: &World<'_, Self>, _cpu: usize, _id: u32) -> bool {
         false
     }
-    /// The task has paid for its slice. Whether it has to leave, even if no task waits.
-    fn must_leave(_world: &World<'_, Self>, _cpu: usize, _id: u32) -> bool {
-        false
+    /// The task has paid for its slice.
+    fn after_slice(world: &mut World<'_, Self>, cpu: usize, _id: u32) -> AfterSlice {
+        match world.scheduler.anything_waits(cpu) {
+            true => AfterSlice::Leaves,
+            false => AfterSlice::Same,
+        }
     }
     /// Slice of a task that goes on.
     fn next_slice_ns(world: &World<'_, Self>, cpu: usize, _id: u32) -> u64 {
