@@ -254,6 +254,7 @@ lop_subprog bool lop_bound_lag(struct lop_sched *s lop_nonnull, struct lop_task 
 lop_rule void lop_running(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 cpu, u64 now_ns)
 {
 	lop_forgive_overdue(s, t, now_ns);
+	t->light.slice_ns = 0;
 	lop_clock_follows(s, t);
 	if (lop_wants_domain(s, t))
 		lop_unanchor(s, t);
@@ -277,7 +278,7 @@ lop_rule void lop_stopping(struct lop_sched *s, struct lop_world *world, struct 
 		lop_note_ran(s, world, t, cpu, ran_ns, now_ns);
 	if (t->background && lop_may_step_down(s, cpu))
 		lop_step_down(s, world, cpu);
-	lop_note_shared(s, t, cpu);
+	lop_note_shared(s, t, cpu, ran_ns);
 	t->vtime_ns += lop_charge_ns(charged_ns, lop_weight_until_1024(s, t, group, now_ns, ran_ns));
 	lop_bound_lag(s, t, cpu);
 	t->owes_at = lop_is_apart(s, cpu) ? lop_cpu_index(cpu) + 1 : 0;

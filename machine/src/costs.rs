@@ -101,14 +101,40 @@ fn slow_is_cheaper(machine: &Machine, goal: Goal, machine_mw: u32) -> bool {
     })
 }
 
-/// What `auto` chooses its rules by, for this goal. Watts are those of the first kind of core; a low core is parked if the machine can park.
+/// Whether light work runs at the speed that schedutil would choose (policy/sets/light.h): where energy-aware scheduling ships, or schedutil, cores are
+/// whole, and work costs less at a lower speed though the machine is on for it.
+fn follows_demand(machine: &Machine) -> bool {
+    let kind = &machine.kinds[0];
+    let saves = match machine.ships.governor {
+        Some(Governor::Eas) => true,
+        Some(Governor::Schedutil) if most_threads(machine) == 1 => {
+            cheapest_opp(kind, 0.0, rest_mw(machine)) + 1 < kind.opps.len()
+        }
+        _ => false,
+    };
+    saves && machine.cpus.len() <= LIGHT_CPUS
+}
+
+/// Of the machine with one core busy at the highest speed, and the others low, mW.
+fn machine_mw(machine: &Machine) -> u32 {
+    let top = &machine.kinds[0].opps[machine.kinds[0].opps.len() - 1];
+    let others_uw = (machine.nr_cores as u64 - 1) * low_uw(machine);
+    mw(machine.base_uw + machine.dram.idle_uw + top.busy_uw + top.domain_uw + others_uw)
+}
+
+/// Of a low core: parked, if the machine can park.
+fn low_uw(machine: &Machine) -> u64 {
+    machine
+        .park
+        .map_or(machine.kinds[0].opps[0].idle_uw, |park| park.power_uw)
+}
+
+/// What `auto` chooses its rules by, for this goal. Watts are those of the first kind of core.
 pub fn traits(machine: &Machine, goal: Goal) -> Traits {
     let kind = &machine.kinds[0];
     let (low, top) = (&kind.opps[0], &kind.opps[kind.opps.len() - 1]);
-    let low_uw = machine.park.map_or(low.idle_uw, |park| park.power_uw);
     let low_domain_uw = machine.park.and_then(|park| park.domain_uw).unwrap_or(low.domain_uw);
-    let others_uw = (machine.nr_cores as u64 - 1) * low_uw;
-    let machine_mw = mw(machine.base_uw + machine.dram.idle_uw + top.busy_uw + top.domain_uw + others_uw);
+    let machine_mw = machine_mw(machine);
     Traits {
         goal,
         nr_memory_domains: machine.nr_memory_domains as u32,
@@ -116,8 +142,8 @@ pub fn traits(machine: &Machine, goal: Goal) -> Traits {
         threads_per_core: most_threads(machine),
         machine_mw,
         slow_is_cheaper: slow_is_cheaper(machine, goal, machine_mw),
-        places_by_energy: machine.ships.governor == Some(Governor::Eas) && machine.cpus.len() <= LIGHT_CPUS,
-        core_mw: mw(top.idle_uw.saturating_sub(low_uw)),
+        follows_demand: follows_demand(machine),
+        core_mw: mw(top.idle_uw.saturating_sub(low_uw(machine))),
         domain_mw: mw(top.domain_uw.saturating_sub(low_domain_uw)),
         rise_ns: rise_ns(machine),
         domain_rise_ns: rise_ns(machine) + machine.park.map_or(0, |park| park.domain_exit_ns),
@@ -178,7 +204,7 @@ pub fn cheapest_opp(kind: &Kind, memory_share: f64, second_mw: u32) -> usize {
 fn rest_mw(machine: &Machine) -> u32 {
     let top = points(machine)[machine.kinds[0].opps.len() - 1];
     let above_mw = top.busy_mw.saturating_sub(top.sleep_mw) + top.shared_mw;
-    traits(machine, Goal::Energy).machine_mw.saturating_sub(above_mw)
+    machine_mw(machine).saturating_sub(above_mw)
 }
 
 /// What sets the speed of a high core.
@@ -202,10 +228,9 @@ const FLOOR_SHARE: (u32, u32) = (1, 4);
 /// speed       none
 /// ```
 pub fn high_second_mw(machine: &Machine, goal: Goal, control: Control) -> Option<u32> {
-    let machine_mw = traits(machine, goal).machine_mw;
     match (goal, control) {
         (Goal::Energy, _) => Some(rest_mw(machine)),
-        (Goal::Balanced, Control::Processor) => Some(machine_mw * FLOOR_SHARE.0 / FLOOR_SHARE.1),
+        (Goal::Balanced, Control::Processor) => Some(machine_mw(machine) * FLOOR_SHARE.0 / FLOOR_SHARE.1),
         (Goal::Balanced, Control::Kernel) | (Goal::Speed, _) => None,
     }
 }
@@ -286,6 +311,42 @@ mod tests {
         };
         assert!(!of("opteron-8350-x4", &[slowed]));
         assert!(!of("opteron-16", &[]) && !of("phenom-9750", &[]));
+    }
+
+    /// On the phone a core at 1190 MHz costs least with the 0.56 W of all else, and on the server, with 34 W, one at the highest speed. EAS places light work
+    /// whatever that costs. With SMT siblings half of a core is no core, and no machine here of more CPUs has energy-aware scheduling.
+    #[test]
+    fn light_work_follows_demand_where_that_saves() {
+        let sets = |pairs: &[(&str, &str)]| -> Vec<Override> {
+            let set = |&(key, value): &(&str, &str)| Override {
+                key: key.to_string(),
+                value: value.to_string(),
+            };
+            pairs.iter().map(set).collect()
+        };
+        let schedutil = ("ships.governor", "schedutil");
+        for (name, changes, follows) in [
+            ("phone-2024", &[][..], true),
+            ("phone-2024", &[schedutil], true),
+            ("phone-2024", &[("ships.governor", "performance")], false),
+            ("phone-2024", &[schedutil, ("base_w", "40")], false),
+            ("phone-2024", &[("base_w", "40")], true),
+            ("server-arm-80", &[("kind.0.cores", "16")], false),
+            (
+                "server-arm-80",
+                &[("kind.0.cores", "16"), ("base_w", "0.1"), ("dram.idle_w", "0")],
+                true,
+            ),
+            ("server-arm-80", &[("base_w", "0.1"), ("dram.idle_w", "0")], false),
+            ("desktop-two-chiplets", &[schedutil], false),
+        ] {
+            let machine = crate::load(name, &sets(changes)).unwrap();
+            assert_eq!(
+                traits(&machine, Goal::Balanced).follows_demand,
+                follows,
+                "{name} {changes:?}"
+            );
+        }
     }
 
     /// A laptop with one core busy at the top draws 4 + 0.5 + 17 + 3 + 11 * 0.01 W, of which (17 - 0.01) + (3 - 0.94) W are the core's.

@@ -32,7 +32,7 @@ struct lop_traits {
 	u32 machine_mw;       /* of the machine with one core busy at the highest speed; 0: no power here is known */
 	u32 core_mw;          /* what an idle core draws more when it is kept high */
 	u32 domain_mw;        /* the same for its voltage domain */
-	bool places_by_energy; /* what the machine ships does: energy-aware scheduling */
+	bool follows_demand;  /* what the machine ships sets the clock by demand, and that saves energy here */
 	bool slow_is_cheaper; /* with all cores busy, work costs less on the slowest kind than on the fastest */
 	u64 rise_ns;          /* until a low core runs at the highest speed */
 	u64 domain_rise_ns;   /* until the first core of a domain does */
@@ -72,7 +72,7 @@ lop_rule u64 lop_break_even_ns(const struct lop_traits *m)
  *     the spare                   left out where keeping an idle core high costs more than it saves
  *     h_min                       for as long as that costs no more than it saves; a second where it costs nothing
  *     kinds kept (room.h)         where slow cores are the cheaper ones: a task that sleeps for a moment does not change kinds
- *     light work (light.h)        where what the machine ships places by energy; it starts on any idle CPU, so that there is no spare
+ *     light work (light.h)        where what the machine ships follows demand, and that saves; it starts on any idle CPU, so that there is no spare
  * For speed all stay as they are, whatever they cost.
  */
 lop_rule void lop_leave_out_by_power(struct lop_config *c, const struct lop_traits *m)
@@ -80,7 +80,7 @@ lop_rule void lop_leave_out_by_power(struct lop_config *c, const struct lop_trai
 	if (m->goal == LOP_GOAL_SPEED)
 		return;
 	c->keeps_kind = m->slow_is_cheaper;
-	c->light = m->places_by_energy;
+	c->light = m->follows_demand;
 	if (c->light || !lop_keeping_pays(m, c->hold_ns))
 		c->spare = 0;
 	if (m->core_mw + m->domain_mw)

@@ -81,7 +81,7 @@ struct lop_config {
 	u32 nr_rungs;
 	struct lop_rung rung[LOP_MAX_RUNGS]; /* least energy per work first; after the last one any kind at its highest speed */
 	u32 rung_uj[LOP_MAX_RUNGS]; /* what work costs there: lop_cost_uj() */
-	bool light;           /* light work runs where energy-aware scheduling would run it, instead of at a clock's pace (light.h); never under a power cap */
+	bool light;           /* light work runs as fast as it has demand for, instead of at a clock's pace (light.h); never under a power cap */
 	u64 reserve_window_ns; /* more than 90 % busy in it: raised, and given up after the last step; 0: never */
 };
 

@@ -33,6 +33,7 @@ struct lop_light_task {
 	u64 at_ns;                         /* `used` is as of then; 0: the task is new */
 	u64 behind_ns;                     /* how far its clock is behind */
 	u64 ran_ns;                        /* since it woke */
+	u64 slice_ns;                      /* what it has had of its slice */
 	u32 used, peak;                    /* thousandths of the fastest core x 1024 */
 	u32 counts_at;                     /* 1 + the CPU whose use its own is part of; 0: none */
 };

@@ -401,10 +401,10 @@ lop_rule bool lop_shared_first(struct lop_sched *s, u32 cpu, u32 own, u32 shared
 	return !lop_queue_waits(s, own) || lop_before(front_ns, s->queues.front_ns[lop_queue_index(own)]);
 }
 
-/* Notes the start tag of a task that stops; it has not paid yet. */
-lop_rule void lop_note_shared(struct lop_sched *s, const struct lop_task *t, u32 cpu)
+/* Notes the start tag of a task that stops; it has not paid yet. One that pays as its slice ends, and then stops, has done so. */
+lop_rule void lop_note_shared(struct lop_sched *s, const struct lop_task *t, u32 cpu, u64 ran_ns)
 {
-	if (t->last_queue == (s32)lop_shared_queue(s, cpu, LOP_HIGH))
+	if (ran_ns && t->last_queue == (s32)lop_shared_queue(s, cpu, LOP_HIGH))
 		s->queues.shared_ns.ns[lop_cpu_index(cpu)] = t->vtime_ns;
 }
 
@@ -519,6 +519,12 @@ lop_rule bool lop_first_is_behind(struct lop_sched *s, struct lop_world *world, 
 	return first_ns != LOP_NO_TIME && !lop_before(t->vtime_ns, first_ns + margin_ns);
 }
 
+/* A light task is looked at every 2 ms (light.h), which does not end its slice: it may hold a lock that others wait for. */
+lop_rule bool lop_is_in_slice(const struct lop_sched *s, const struct lop_task *t, u32 cpu)
+{
+	return lop_has_light(s) && lop_at_home(s, t) && t->light.slice_ns < lop_slice_in_ns(s, lop_cpu_queue(cpu));
+}
+
 /*
  * A task whose slice is over goes on if no task that waits where `cpu` looks is further behind; of equals the waiting
  * one goes first. Other domains' queues count if they are more than a slice further behind, as in lop_away_first();
@@ -530,7 +536,7 @@ lop_subprog bool lop_goes_on(struct lop_sched *s lop_nonnull, struct lop_world *
 	u32 shared = lop_shared_queue(s, cpu, lop_set_of(s, cpu));
 	s32 away;
 	if (lop_is_apart(s, cpu))
-		return !lop_first_is_behind(s, world, own, t, 0);
+		return lop_is_in_slice(s, t, cpu) || !lop_first_is_behind(s, world, own, t, 0);
 	away = lop_queue_from(s, s->queues.next_queue[lop_cpu_index(cpu)], lop_set_of(s, cpu));
 	if (lop_first_is_behind(s, world, own, t, 0) || lop_first_is_behind(s, world, shared, t, 0))
 		return false;

@@ -2,21 +2,23 @@
 #pragma once
 #include "pace.h"
 /*
- * Where energy-aware scheduling (EAS) ships, light work runs where EAS would run it, at the speed that schedutil would choose.
- * What a task needs for a moment then costs no more than there, and the high set is for work that lasts. Light are all tasks that
+ * Where energy-aware scheduling (EAS) ships, or schedutil where that saves, light work runs where EAS would run it, at the speed that
+ * schedutil would choose. What a task needs for a moment then costs no more than there, and the high set is for work that lasts. Light are all tasks that
  * sleep now and then, those that hold locks too:
  *     1. heavy is a task that has run for 64 ms without a sleep, or that may not run on all CPUs: the high set has it. Work that nobody
  *        waits for, or that is for the reserved CPU, has its own cores as before.
  *     2. A light task has a home from its wakeup until it sleeps, or has to move:
  *        the CPU where busy power rises least and it fits, as long as no CPU is used by more than four fifths and it is not new;
- *        else the roomiest, an idle one first.
+ *        else the roomiest, an idle one first, then its last one.
  *     3. The clock of green cores is the lowest that gives 5/4 of what the one of them with most demand needs.
- *     4. It is looked at every 2 ms, and placed anew if it is heavy, no longer fits, or another task waits while a CPU is idle.
+ *     4. It is looked at every 2 ms, and placed anew if it is heavy, if it no longer fits while a CPU of a faster kind is idle, or if
+ *        another task waits while any is. A look does not end its slice (fair.h).
  * Demand is as the kernel's PELT and util_est have it. `used` is the average of what a task did, with a half-life of 32 ms, of the
  * fastest core; on a slower core its clock is slower, and catches up when the task sleeps. `peak` is what it was when the task slept
- * last, and falls by quarters. A CPU's are sums: `used` of the tasks whose light home it was last, `peak` of the active ones.
+ * last, and falls by quarters. A CPU's are sums: `used` of the tasks whose light home it was last, `peak` of the active ones. A sum may
+ * exceed what the CPU can give for as long as tasks came together there; busy, it falls to that.
  *     lop_demand() = max(used, peak),    lop_fits() = 5/4 demand <= what the CPU gives at its highest speed
- * Tested in: light. Studied in: everything.
+ * Tested in: light, light_shared. Studied in: everything.
  */
 #ifndef LOP_HEAVY_NS /* a test that lasts for milliseconds has its own */
 #define LOP_HEAVY_NS (64 * LOP_MS_NS) /* two half-lives */
@@ -45,10 +47,13 @@ lop_rule u32 lop_decayed(u32 used, u64 ns)
 
 lop_rule u64 lop_since_ns(u64 at_ns, u64 now_ns) { return now_ns - lop_min(at_ns, now_ns); }
 
-/* The same after the CPU was busy for so long: the average of what is not used decays. */
+/* The same after the CPU was busy for so long: the average of what is not used decays, and so does what is more than all. */
 lop_rule u32 lop_after_run(const struct lop_sched *s, u32 used, u32 cpu, u64 ran_ns)
 {
-	return LOP_USED_ALL - lop_decayed(LOP_USED_ALL - (u32)lop_min(used, LOP_USED_ALL), ran_ns * lop_rate_permille(s, cpu) / 1000);
+	u64 at_full_ns = ran_ns * lop_rate_permille(s, cpu) / 1000;
+	if (used > LOP_USED_ALL)
+		return LOP_USED_ALL + lop_decayed(used - LOP_USED_ALL, at_full_ns);
+	return LOP_USED_ALL - lop_decayed(LOP_USED_ALL - used, at_full_ns);
 }
 
 /* An average as of `at_ns` after nothing ran until `began_ns`, and then so long. */
@@ -67,7 +72,7 @@ lop_subprog u32 lop_used(const struct lop_sched *s lop_nonnull, u32 cpu, u64 now
 	bool runs = lop_is_home(s, cpu) && lop_set_of(s, cpu) == LOP_GREEN && !lop_cpus_has(&s->idle, cpu);
 	cpu = lop_cpu_index(cpu);
 	passed_ns = lop_since_ns(s->light.at_ns[cpu], now_ns);
-	return runs ? lop_after_run(s, s->light.used[cpu], cpu, passed_ns) : lop_decayed(s->light.used[cpu], passed_ns);
+	return (u32)lop_min(runs ? lop_after_run(s, s->light.used[cpu], cpu, passed_ns) : lop_decayed(s->light.used[cpu], passed_ns), LOP_USED_ALL);
 }
 
 /* A CPU's demand, by all that is there. */
@@ -85,7 +90,7 @@ lop_rule u32 lop_demand_at(const struct lop_sched *s, const struct lop_task *t, 
 lop_rule void lop_note_unused(struct lop_sched *s, u32 cpu, s64 more, u64 behind_ns, u64 now_ns)
 {
 	s64 used = (s64)lop_decayed(s->light.used[cpu], lop_since_ns(s->light.at_ns[cpu], now_ns) + behind_ns) + more;
-	s->light.used[cpu] = used < 0 ? 0 : (u32)lop_min((u64)used, LOP_USED_ALL);
+	s->light.used[cpu] = used < 0 ? 0 : (u32)lop_min((u64)used, ~0U);
 	s->light.at_ns[cpu] = now_ns;
 }
 
@@ -96,7 +101,7 @@ lop_rule void lop_light_idle(struct lop_sched *s, u32 cpu, bool idle, u64 now_ns
 	s->light.behind_ns[cpu] = 0;
 }
 
-/* The task's use counts at this CPU from now on; LOP_NONE: at none. */
+/* The task's use counts at this CPU from now on; LOP_NONE: at none. Its clock is behind only where it is behind. */
 lop_rule void lop_count_use(struct lop_sched *s, struct lop_task *t, s32 to, u64 now_ns)
 {
 	u32 from = t->light.counts_at;
@@ -107,6 +112,7 @@ lop_rule void lop_count_use(struct lop_sched *s, struct lop_task *t, s32 to, u64
 	if (to >= 0)
 		lop_note_unused(s, lop_cpu_index((u32)to), t->light.used, 0, now_ns);
 	t->light.counts_at = (u32)(to + 1);
+	t->light.behind_ns = 0;
 }
 
 /* The rung at which the CPU gives 5/4 of this; where none of its kind does, its highest speed. */
@@ -200,12 +206,12 @@ lop_subprog bool lop_any_overused(const struct lop_sched *s lop_nonnull, u64 now
 	return any;
 }
 
-/* Idle before busy, then one that it fits on; of idle ones its last CPU, then the largest; of busy ones the one with most room. */
+/* Idle before busy, then one that it fits on, then its last CPU; then the largest idle one, or the busy one with most room. */
 lop_rule u64 lop_roominess(const struct lop_sched *s, const struct lop_task *t, u32 cpu, u64 now_ns)
 {
 	bool idle = lop_cpus_has(&s->idle, cpu), fits = lop_fits(s, lop_demand(t), cpu);
 	u64 room = 2 * LOP_USED_ALL + ((u64)lop_kind_permille(s, cpu) << 10) - lop_demand_at(s, t, cpu, true, now_ns);
-	return (u64)idle << 50 | (u64)fits << 49 | (u64)(idle && cpu + 1 == t->light.counts_at) << 48 | room;
+	return (u64)idle << 50 | (u64)fits << 49 | (u64)(cpu + 1 == t->light.counts_at) << 48 | room;
 }
 
 lop_subprog s32 lop_roomiest(const struct lop_sched *s lop_nonnull, const struct lop_task *t lop_nonnull, u64 usable, u64 now_ns)
@@ -418,7 +424,16 @@ lop_rule bool lop_keeps_one_waiting(const struct lop_sched *s, u32 cpu)
 	return lop_cpus_has(&s->queues.cpu_waiting, cpu) && lop_light_usable(s) & s->idle.word[0] & ~s->queues.given.word[0];
 }
 
-/* The task ran, and stops or goes on. It is placed anew if it is heavy, does not fit any more, or shares a CPU while one is idle. */
+/* A CPU of a faster kind is idle. */
+lop_rule bool lop_faster_rests(const struct lop_sched *s, u32 cpu)
+{
+	u64 faster = 0;
+	u32 tier;
+	lop_for_few(tier, 0, LOP_MAX_TIERS) faster |= s->topology.tier_cpus[tier].word[0] & lop_all_if(tier < lop_tier_of(s, cpu));
+	return lop_light_usable(s) & s->idle.word[0] & faster;
+}
+
+/* The task ran, and stops or goes on. It is placed anew if it is heavy, fits elsewhere alone, or shares a CPU while one is idle. */
 lop_subprog bool lop_light_ran(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, struct lop_task *t lop_nonnull, u32 cpu, u64 ran_ns)
 {
 	struct lop_light_task *d = &t->light;
@@ -429,6 +444,7 @@ lop_subprog bool lop_light_ran(struct lop_sched *s lop_nonnull, struct lop_world
 	d->used = lop_after_rest(s, d->used, d->at_ns, began_ns, cpu, ran_ns);
 	d->at_ns = lop_max(now_ns, 1);
 	d->ran_ns += ran_ns;
+	d->slice_ns = d->slice_ns < lop_slice_in_ns(s, lop_cpu_queue(cpu)) ? d->slice_ns + ran_ns : ran_ns;
 	d->behind_ns += behind_ns;
 	s->light.behind_ns[cpu] += behind_ns;
 	if (d->counts_at == cpu + 1) {
@@ -439,7 +455,7 @@ lop_subprog bool lop_light_ran(struct lop_sched *s lop_nonnull, struct lop_world
 		return lop_light_speed(s, world, cpu, now_ns);
 	if (!t->counted || !lop_at_home(s, t) || lop_cpu_index(t->pace.home - 1) != cpu)
 		return false;
-	if (!lop_is_heavy(s, t) && (lop_fits(s, lop_demand(t), cpu) || lop_kind_permille(s, cpu) == 1000) && !lop_keeps_one_waiting(s, cpu))
+	if (!lop_is_heavy(s, t) && (lop_fits(s, lop_demand(t), cpu) || !lop_faster_rests(s, cpu)) && !lop_keeps_one_waiting(s, cpu))
 		return lop_light_speed(s, world, cpu, now_ns);
 	t->pace.raised = true;
 	lop_count_inactive(s, t, 0, now_ns);

@@ -17,7 +17,7 @@ fn machine() -> Traits {
         machine_mw: 450_000,
         core_mw: 3_000,
         domain_mw: 0,
-        places_by_energy: false,
+        follows_demand: false,
         slow_is_cheaper: false,
         rise_ns: 100 * US,
         domain_rise_ns: 100 * US,
@@ -152,7 +152,7 @@ fn light_work_is_placed_where_energy_aware_scheduling_ships() {
         let config = auto(&Traits {
             goal,
             machine_mw,
-            places_by_energy: true,
+            follows_demand: true,
             ..machine()
         });
         assert_eq!(

@@ -8,7 +8,7 @@ use lop_policy::{Config, CpuPlace, Domains, Point, Reserve, Set};
 /// What the fastest core does all the time.
 const ALL: u32 = 1000 << 10;
 /// 32 periods of 2^20 ns: averages halve.
-const HALF_LIFE: u64 = 1 << 25;
+pub const HALF_LIFE: u64 = 1 << 25;
 
 /// The machine of `pace`: 0 and 1 are fast, 2 and 3 slow; rungs of 200 and 400 permille on slow cores (4 and 5 mJ for a ms of work), 500 on
 /// fast ones (10), and their highest speed (16).
@@ -385,19 +385,6 @@ fn of_the_roomiest_the_idle_ones_come_first_and_then_those_where_a_task_fits() {
     assert_eq!(wakes_on(&mut bench, ids[2]), 1);
 }
 
-/// Where all are busy, the one with most room: 1000 - 100 on a fast one, though its last one was slow, with 400 - 50. No CPU is used by more than all of it.
-#[test]
-fn of_busy_cpus_the_one_with_most_room_is_the_roomiest() {
-    let mut bench = light();
-    let others = woken(&mut bench, [850, 100, 50, 50]);
-    assert_eq!(homes_of(&bench, others), [0, 1, 2, 3]);
-    let ids = [known(&mut bench, 50), known(&mut bench, 1000)];
-    bench.tasks[ids[0]].light.counts_at = 1 + 3;
-    bench.wake_all(&ids);
-    assert_eq!(homes_of(&bench, ids), [1, 0]);
-    assert_eq!(bench.policy.light.used[0], ALL);
-}
-
 /// All CPUs have one clock, so that power decides nothing. An idle one comes first: its last CPU, although another one was busy later; else that one. Once
 /// all are busy, the one with most room: of the fast ones, which have 1000 - 100, that which slept for a while.
 #[test]
@@ -480,7 +467,7 @@ fn a_task_that_does_not_fit_any_more_moves() {
     bench.tasks[id].light.used = 350 << 10;
     bench.pass(2 * MS);
     bench.run_and_preempt(2, 2 * MS);
-    assert_eq!(bench.tasks[id].light.behind_ns, 1_600_000, "2 ms at 200 permille");
+    assert_eq!(bench.tasks[id].light.behind_ns, 0, "only where it was");
     assert_eq!((bench.cpu_of(id), homes(&bench)), (Some(0), vec![0]));
     assert_eq!(bench.green(), [0, 2], "what it left sleeps by itself");
 }
@@ -511,18 +498,6 @@ fn a_dearer_core_that_falls_idle_takes_none() {
     assert_eq!(homes_of(&bench, ids), [2, 3, 2, 1]);
     bench.block(pinned);
     assert_eq!((asked(&bench, 2), bench.cpu_of(ids[2])), (0, None));
-}
-
-/// Slow cores have one clock, and no core is idle: 40 permille have CPU 2, and 10 and 60 share CPU 3. Placed anew, the 10 would go to CPU 2, which has more room.
-#[test]
-fn while_no_core_is_idle_tasks_stay_and_share() {
-    let mut bench = on(one_clock_each);
-    take(&mut bench, [0, 1]);
-    let ids = woken(&mut bench, [40, 10, 60]);
-    assert_eq!(homes_of(&bench, ids), [2, 3, 3]);
-    bench.pass(2 * MS);
-    bench.run_and_preempt(3, 2 * MS);
-    assert_eq!((homes_of(&bench, ids), bench.cpu_of(ids[2])), ([2, 3, 3], Some(3)));
 }
 
 /// Two tasks that may run on CPU 3 alone: a light one that leaves CPU 2 asks nothing of them.

@@ -26,6 +26,7 @@ mod isolated;
 mod largest;
 mod liars;
 mod light;
+mod light_shared;
 mod longest;
 mod members;
 mod overdue;
