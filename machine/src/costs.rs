@@ -145,7 +145,6 @@ pub fn traits(machine: &Machine, goal: Goal) -> Traits {
         follows_demand: follows_demand(machine),
         core_mw: mw(top.idle_uw.saturating_sub(low_uw(machine))),
         domain_mw: mw(top.domain_uw.saturating_sub(low_domain_uw)),
-        rise_ns: rise_ns(machine),
         domain_rise_ns: rise_ns(machine) + machine.park.map_or(0, |park| park.domain_exit_ns),
     }
 }
@@ -242,16 +241,7 @@ pub fn without_speeds(config: Config, machine: &Machine) -> Config {
         GreenWork::Paced => {
             let mut points = points(machine);
             points.retain(|point| point.at.speed_permille == 1000);
-            let spare = match config.light {
-                true => Config::of(Named::Auto, config.hold_ns).spare,
-                false => config.spare,
-            };
-            Config {
-                light: false,
-                spare,
-                ..config
-            }
-            .with_ladder(&points)
+            Config { light: false, ..config }.with_ladder(&points)
         }
         _ => config,
     }

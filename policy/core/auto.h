@@ -34,25 +34,11 @@ struct lop_traits {
 	u32 domain_mw;        /* the same for its voltage domain */
 	bool follows_demand;  /* what the machine ships sets the clock by demand, and that saves energy here */
 	bool slow_is_cheaper; /* with all cores busy, work costs less on the slowest kind than on the fastest */
-	u64 rise_ns;          /* until a low core runs at the highest speed */
-	u64 domain_rise_ns;   /* until the first core of a domain does */
+	u64 domain_rise_ns;   /* until the first core of a domain runs at the highest speed */
 };
 
 /* What a second of waiting costs, in mW: the energy that the machine takes in it, and lambda. Not for LOP_GOAL_SPEED. */
 lop_rule u64 lop_second_mw(const struct lop_traits *m) { return (u64)m->machine_mw * (m->goal == LOP_GOAL_ENERGY ? 1 : 2); }
-
-/*
- * Whether keeping an idle core high saves more than it costs (our choice). It saves a rise each time that the set would
- * grow, which is once per T_hold at most for each core. It costs power all the time. The rise of a domain that is off does
- * not count: a domain that is kept on to avoid it would never be off, however long the machine is idle.
- *     rise * (machine + lambda) > kept * T_hold
- * Worked example: a rise of 0.1 ms in 10 ms saves 1 % of the energy at most, and of EDP 2 %. 3 W of 450 W pay, 6.2 W of
- * 117 W do not; 6 W of 450 W pay for EDP alone.
- */
-lop_rule bool lop_keeping_pays(const struct lop_traits *m, u64 hold_ns)
-{
-	return m->rise_ns * lop_second_mw(m) > (u64)(m->core_mw + m->domain_mw) * hold_ns;
-}
 
 /*
  * How long the last member stays high when nothing runs, instead of a second (our choice): until its power has cost as
@@ -69,10 +55,11 @@ lop_rule u64 lop_break_even_ns(const struct lop_traits *m)
 
 /*
  * What the power of a high core decides, where it is known:
- *     the spare                   left out where keeping an idle core high costs more than it saves
+ *     no spare                    a woken task finds a core that has just fallen idle and is still high, or waits for one rise of 0.1 ms or so; nothing
+ *                                 was found to be later without (lop reproduce rules)
  *     h_min                       for as long as that costs no more than it saves; a second where it costs nothing
  *     kinds kept (room.h)         where slow cores are the cheaper ones: a task that sleeps for a moment does not change kinds
- *     light work (light.h)        where what the machine ships follows demand, and that saves; it starts on any idle CPU, so that there is no spare
+ *     light work (light.h)        where what the machine ships follows demand, and that saves
  * For speed all stay as they are, whatever they cost.
  */
 lop_rule void lop_leave_out_by_power(struct lop_config *c, const struct lop_traits *m)
@@ -81,8 +68,7 @@ lop_rule void lop_leave_out_by_power(struct lop_config *c, const struct lop_trai
 		return;
 	c->keeps_kind = m->slow_is_cheaper;
 	c->light = m->follows_demand;
-	if (c->light || !lop_keeping_pays(m, c->hold_ns))
-		c->spare = 0;
+	c->spare = 0;
 	if (m->core_mw + m->domain_mw)
 		c->last_hold_ns = lop_break_even_ns(m);
 }
