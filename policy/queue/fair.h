@@ -522,7 +522,7 @@ lop_rule bool lop_first_is_behind(struct lop_sched *s, struct lop_world *world, 
 /* A light task is looked at every 2 ms (light.h), which does not end its slice: it may hold a lock that others wait for. */
 lop_rule bool lop_is_in_slice(const struct lop_sched *s, const struct lop_task *t, u32 cpu)
 {
-	return lop_has_light(s) && lop_at_home(s, t) && t->light.slice_ns < lop_slice_in_ns(s, lop_cpu_queue(cpu));
+	return lop_has_light(s) && t->light.slice_ns < lop_slice_in_ns(s, lop_cpu_queue(cpu));
 }
 
 /*

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Light work, where several tasks share a CPU.
 
-use crate::bench::MS;
+use crate::bench::{config, flat, Bench, MS};
 use crate::light::{homes_of, known, light, on, take, woken, HALF_LIFE};
 use crate::pace::one_clock_each;
 
@@ -56,19 +56,34 @@ fn a_cpu_is_used_by_the_sum_even_if_that_is_more_than_it_gives() {
     assert_eq!(bench.policy.light.used[0], 450 << 10);
 }
 
-/// Two tasks share a CPU, and each has 6 ms in turn, although it is looked at every 2 ms.
+/// The tasks that run on `cpu`, as a quarter of a slice each time is over.
+fn run_by_quarters(bench: &mut Bench, cpu: usize) -> Vec<usize> {
+    let quarter_ns = bench.policy.config.slice_max_ns / 4;
+    let run = |_| {
+        bench.pass(quarter_ns);
+        bench.run_on(cpu, quarter_ns)
+    };
+    (0..16).map(run).collect()
+}
+
+/// Two tasks share a CPU. It is looked at what runs four times in a slice, and each has a slice in turn.
 #[test]
 fn a_look_ends_no_slice() {
     let mut bench = light();
     take(&mut bench, [1, 2, 3]);
     let ids = woken(&mut bench, [300, 300]);
-    let mut ran = Vec::new();
-    for _ in 0..12 {
-        bench.pass(2 * MS);
-        ran.push(bench.run_on(0, 2 * MS));
-    }
-    let expected = [ids[0], ids[1], ids[0], ids[1]].map(|id| [id; 3]).concat();
-    assert_eq!(ran, expected);
+    let turns = [ids[0], ids[1], ids[0], ids[1]].map(|id| [id; 4]).concat();
+    assert_eq!(run_by_quarters(&mut bench, 0), turns);
+}
+
+/// Where no work is light, what ends there ends a slice: on an isolated CPU, too, which serves its own queue alone as a home does.
+#[test]
+fn without_light_work_the_end_of_a_slice_is_one() {
+    let mut bench = Bench::isolating(&[1], 2, config(), flat);
+    let ids = [bench.pinned([1]), bench.pinned([1])];
+    bench.wake_all(&ids);
+    let turns = [[ids[0], ids[1]]; 8].concat();
+    assert_eq!(run_by_quarters(&mut bench, 1), turns);
 }
 
 /// A task that needs 1.25 times 350 permille does not fit on a slow CPU any more. It stays while no fast one is idle, and goes there once one is.

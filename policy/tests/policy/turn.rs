@@ -85,10 +85,11 @@ fn fast_cores_are_shared_by_all() {
     }
 }
 
-/// The slow CPU has the lowest number, as on phones. Both tasks have half of the turns, and two users half of the time, which they pay for.
+/// The slow CPU has the lowest number, as on phones. Both tasks have half of the turns, and two users half of the time, which they pay for: so has one whose
+/// thread hints that it is awaited.
 #[test]
 fn a_slow_core_of_the_lowest_number_has_turns_too() {
-    for users in [[1, 1], [1, 2]] {
+    for (users, flags) in [([1, 1], 0), ([1, 2], 0), ([1, 2], hint_flags::SEQUENTIAL)] {
         let config = Config {
             rules: rules::PHASES | rules::TURNS,
             ..asymmetric(2, 1, 0).policy.config
@@ -102,11 +103,12 @@ fn a_slow_core_of_the_lowest_number_has_turns_too() {
         for (&task, user) in tasks.iter().zip(users) {
             bench.tasks[task].user = user;
         }
+        bench.tasks[tasks[0]].hint.flags = flags;
         bench.wake_all(&tasks);
         let turns = (0..120).filter(|_| {
             bench.pass(20 * MS);
             bench.cpu_of(tasks[0]) == Some(1)
         });
-        assert_eq!(turns.count(), 60, "{users:?}");
+        assert_eq!(turns.count(), 60, "{users:?} {flags}");
     }
 }
