@@ -217,6 +217,7 @@ lop_rule enum lop_next lop_dispatch(struct lop_sched *s, struct lop_world *world
 	if (stays) {
 		lop_clock_follows(s, running);
 		lop_note_started(s, running, cpu);
+		lop_note_shared(s, running, cpu);
 		return LOP_NEXT_SAME;
 	}
 	if (!running && lop_has_domains(s) && lop_any_work(s, cpu))
@@ -263,6 +264,7 @@ lop_rule void lop_running(struct lop_sched *s, struct lop_world *world, struct l
 	lop_queue_leave(s, world, t);
 	lop_bound_lag(s, t, lop_cpu_index(cpu));
 	lop_note_started(s, t, cpu);
+	lop_note_shared(s, t, cpu);
 }
 
 /* Takes a waiting task from its queue, to be queued again (its affinity or weight changes) or to block. */
@@ -278,7 +280,6 @@ lop_rule void lop_stopping(struct lop_sched *s, struct lop_world *world, struct 
 		lop_note_ran(s, world, t, cpu, ran_ns, now_ns);
 	if (t->background && lop_may_step_down(s, cpu))
 		lop_step_down(s, world, cpu);
-	lop_note_shared(s, t, cpu, ran_ns);
 	t->vtime_ns += lop_charge_ns(charged_ns, lop_weight_until_1024(s, t, group, now_ns, ran_ns));
 	lop_bound_lag(s, t, cpu);
 	t->owes_at = lop_is_apart(s, cpu) ? lop_cpu_index(cpu) + 1 : 0;

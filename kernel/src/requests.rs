@@ -86,6 +86,16 @@ pub fn requests() -> io::Result<(Requests, Inbox)> {
     ))
 }
 
+/// What became of a request for a goal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Changed {
+    InForce,
+    /// The scheduler did not answer in time.
+    TooLate,
+    /// It has ended.
+    Ended,
+}
+
 impl Requests {
     /// The scheduler's status; `None` if it does not answer within `patience` or has ended.
     #[must_use]
@@ -96,19 +106,21 @@ impl Requests {
         answer.recv_timeout(patience).ok()
     }
 
-    /// Changes the goal; false if the scheduler does not do so within `patience` or has ended. While the program is being loaded no patience is lost.
+    /// Changes the goal. Patience begins when the program is loaded.
     #[must_use]
-    pub fn set_goal(&self, choice: GoalChoice, patience: Duration) -> bool {
+    pub fn set_goal(&self, choice: GoalChoice, patience: Duration) -> Changed {
         let (done, answer) = sync_channel(1);
         if self.goals.send(GoalRequest { choice, done }).is_err() {
-            return false;
+            return Changed::Ended;
         }
         self.bell.ring();
         loop {
+            let was_loading = self.loading();
             match answer.recv_timeout(patience) {
-                Ok(()) => return true,
-                Err(RecvTimeoutError::Timeout) if self.loading() => {}
-                Err(_) => return false,
+                Ok(()) => return Changed::InForce,
+                Err(RecvTimeoutError::Timeout) if was_loading || self.loading() => {}
+                Err(RecvTimeoutError::Timeout) => return Changed::TooLate,
+                Err(RecvTimeoutError::Disconnected) => return Changed::Ended,
             }
         }
     }
@@ -264,12 +276,12 @@ mod tests {
             let goals = inbox.goals();
             assert_eq!(goals.iter().map(|goal| goal.choice).collect::<Vec<_>>(), [choice]);
             goals.into_iter().for_each(GoalRequest::done);
-            assert!(client.join().unwrap());
+            assert_eq!(client.join().unwrap(), Changed::InForce);
         });
-        assert!(!requests.set_goal(choice, Duration::ZERO));
+        assert_eq!(requests.set_goal(choice, Duration::ZERO), Changed::TooLate);
         inbox.goals().into_iter().for_each(GoalRequest::done);
         drop(inbox);
-        assert!(!requests.set_goal(choice, PATIENCE), "there is no scheduler");
+        assert_eq!(requests.set_goal(choice, PATIENCE), Changed::Ended);
     }
 
     /// The load takes as long as a hundred times the patience.
@@ -285,16 +297,13 @@ mod tests {
             std::thread::sleep(100 * patience);
             assert!(!client.is_finished());
             inbox.goals().into_iter().for_each(GoalRequest::done);
-            assert!(client.join().unwrap());
+            assert_eq!(client.join().unwrap(), Changed::InForce);
         });
         inbox.set_loading(false);
-        assert!(!requests.set_goal(choice, patience), "the scheduler does not answer");
+        assert_eq!(requests.set_goal(choice, patience), Changed::TooLate);
         inbox.set_loading(true);
         drop(inbox);
-        assert!(
-            !requests.set_goal(choice, patience),
-            "it has ended while it was loading"
-        );
+        assert_eq!(requests.set_goal(choice, patience), Changed::Ended);
     }
 
     #[test]

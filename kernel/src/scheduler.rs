@@ -144,9 +144,7 @@ fn hand_back(
     limits: &Missing,
     times: u32,
 ) -> Result<(), KernelError> {
-    let Kept {
-        status, goals, waiting, ..
-    } = kept;
+    let Kept { status, goals, .. } = kept;
     let line = format!(
         "{}: the kernel's own scheduler is in charge until no group has a limit",
         limits.what
@@ -155,7 +153,6 @@ fn hand_back(
     above::step_down();
     status.hand_back(line);
     inbox.set_loading(false);
-    waiting.drain(..).for_each(GoalRequest::done);
     limits::wait_until_gone(&options.root, limits::calm_after(times), inbox, || {
         inbox.answer(|| status.clone());
         for request in inbox.goals() {

@@ -12,7 +12,7 @@ use crate::adapter::KernelError;
 use crate::hinted::Hinted;
 use crate::instance::{refused, RunDir};
 use crate::options::GoalChoice;
-use crate::requests::Requests;
+use crate::requests::{Changed, Requests};
 use crate::status::Status;
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::fs::{fchmod, Mode};
@@ -193,10 +193,11 @@ fn clients(listener: &UnixListener) -> Vec<UnixStream> {
 fn change_goal(listener: &UnixListener, requests: &Requests) -> Option<UnixStream> {
     let (client, _) = listener.accept().ok()?;
     let choice = read_word(&client, READ_PATIENCE)?.parse().ok()?;
-    if requests.set_goal(choice, PATIENCE) {
-        return Some(client);
+    match requests.set_goal(choice, PATIENCE) {
+        Changed::InForce => return Some(client),
+        Changed::TooLate => send(client, unanswered(requests)),
+        Changed::Ended => {}
     }
-    send(client, unanswered(requests));
     None
 }
 

@@ -175,7 +175,7 @@ fn governor(tree: &dyn Tree, nr_kinds: usize) -> (String, &'static str) {
         };
     }
     match found.trim().parse::<Governor>() {
-        Ok(Governor::Schedutil) if places_by_energy(tree, nr_kinds) => (
+        Ok(Governor::Schedutil) if schedutil(tree, nr_kinds) == Some(Governor::Eas) => (
             Governor::Eas.to_string(),
             "The governor is that of CPU 0; sched_energy_aware says that tasks are placed by energy.",
         ),
@@ -187,14 +187,17 @@ fn governor(tree: &dyn Tree, nr_kinds: usize) -> (String, &'static str) {
     }
 }
 
-/// Whether energy-aware scheduling is on. Where it cannot be, the kernel's file is empty (Linux, Documentation/admin-guide/sysctl/kernel.rst), but was 1
-/// before 6.7.
-pub(crate) fn places_by_energy(tree: &dyn Tree, nr_kinds: usize) -> bool {
+/// `schedutil`, by itself or with energy-aware scheduling; `None`: another governor. Where energy-aware scheduling cannot be on, the kernel's file is empty
+/// (Linux, Documentation/admin-guide/sysctl/kernel.rst), but was 1 before 6.7.
+pub(crate) fn schedutil(tree: &dyn Tree, nr_kinds: usize) -> Option<Governor> {
+    let governor = tree.read("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").ok()?;
     let enabled = tree.read("proc/sys/kernel/sched_energy_aware");
-    let governor = tree.read("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
-    nr_kinds > 1
-        && enabled.is_ok_and(|enabled| enabled.trim() == "1")
-        && governor.is_ok_and(|name| name.trim() == Governor::Schedutil.to_string())
+    let by_energy = nr_kinds > 1 && enabled.is_ok_and(|enabled| enabled.trim() == "1");
+    (governor.trim() == Governor::Schedutil.to_string()).then_some(if by_energy {
+        Governor::Eas
+    } else {
+        Governor::Schedutil
+    })
 }
 
 /// Whether the kernel packs tasks onto CPUs of high rank (ITMT).

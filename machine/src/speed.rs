@@ -219,8 +219,8 @@ impl Speeds {
     /// This speed is not known here, or cannot be requested, or the journal cannot be written; then nothing was changed. [`SpeedError::KeptSpeed`]: some clock
     /// domains keep their former high speed, because a file of theirs cannot be written; the others have this one.
     pub fn set_high_speed(&mut self, wanted: HighSpeed) -> Result<(), SpeedError> {
-        // A program that changes the power profile may have written the same files since.
-        self.known.clear();
+        // A program that changes the power profile may have written the same preferences since. A limit may show its last value only later.
+        self.known.retain(|path, _| is_frequency(path));
         let mut domains: Vec<Controlled> = self.domains.iter().map(Controlled::as_found).collect();
         let speeds = high::speeds(self.files.as_ref(), wanted, &domains)?;
         for (controlled, high) in domains.iter_mut().zip(speeds) {

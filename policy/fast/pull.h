@@ -209,11 +209,12 @@ lop_subprog bool lop_is_worth_moving(const struct lop_sched *s lop_nonnull, u32 
 }
 
 /*
- * First in rank of the tasks on kinds slower than `tier` that may move, are worth moving and are of class `least` or
- * above. LOP_NONE: there is none.
+ * First in rank of the tasks on kinds slower than that of `to` that may move, are worth moving, would be faster there and are
+ * of class `least` or above. LOP_NONE: there is none.
  */
-lop_subprog s32 lop_first_slower(const struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 tier, u32 least, u64 now_ns)
+lop_subprog s32 lop_first_slower(const struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 to, u32 least, u64 now_ns)
 {
+	bool halved = lop_is_halved(s, to);
 	const struct lop_rank *rank;
 	s32 cpu = LOP_NONE, first = LOP_NONE;
 	int n;
@@ -223,7 +224,8 @@ lop_subprog s32 lop_first_slower(const struct lop_sched *s lop_nonnull, struct l
 		cpu = lop_cpus_next(&world->others, (u32)(cpu + 1));
 		if (cpu < 0)
 			break;
-		if (lop_tier_of(s, (u32)cpu) <= tier || !lop_may_leave(s, (u32)cpu) || !lop_is_worth_moving(s, (u32)cpu, now_ns))
+		if (lop_tier_of(s, (u32)cpu) <= lop_tier_of(s, to) || !lop_may_leave(s, (u32)cpu) || !lop_is_worth_moving(s, (u32)cpu, now_ns) ||
+		    !lop_is_faster_there(s, (u32)cpu, to, halved))
 			continue;
 		rank = &s->fast.on[lop_cpu_index(cpu)].rank;
 		if (first >= 0 && !lop_ranks_before(s, rank, &s->fast.on[lop_cpu_index((u32)first)].rank))
@@ -270,7 +272,7 @@ lop_subprog bool lop_pull(struct lop_sched *s lop_nonnull, struct lop_world *wor
 	s32 from;
 	if (lop_is_slowest(s, cpu) || !lop_cpus_has(&s->open, cpu) || !lop_is_vacant(s, cpu))
 		return false;
-	from = lop_first_slower(s, world, tier, LOP_ORDINARY, now_ns);
+	from = lop_first_slower(s, world, cpu, LOP_ORDINARY, now_ns);
 	if (from >= 0)
 		return lop_send(s, world, (u32)from, cpu, now_ns);
 	if (lop_rank_timer_is_set(s, worth_ns, now_ns))
@@ -330,7 +332,7 @@ lop_subprog bool lop_give_way(struct lop_sched *s lop_nonnull, struct lop_world 
 	s32 from;
 	if (least > LOP_AWAITED || lop_is_slowest(s, cpu) || lop_is_claimed(s, cpu) || !lop_may_leave(s, cpu))
 		return false;
-	from = lop_first_slower(s, world, lop_tier_of(s, cpu), (u32)lop_max(least, LOP_ORDINARY), now_ns);
+	from = lop_first_slower(s, world, cpu, (u32)lop_max(least, LOP_ORDINARY), now_ns);
 	if (from < 0)
 		return false;
 	rank = &s->fast.on[lop_cpu_index((u32)from)].rank;

@@ -116,12 +116,28 @@ lop_rule bool lop_beside(const struct lop_sched *s, u32 cpu, const struct lop_cp
 
 /*
  * An SMT sibling of `cpu` is busy, or a task is on its way there: a task that comes here gets half of a core and takes it from the
- * sibling's task. Such a CPU is no fast core to move to, but for who gains from speed (turn.h).
+ * sibling's task. Such a CPU is no fast core to move to, but for a thread that gains from speed (turn.h).
  */
 lop_subprog bool lop_is_halved(const struct lop_sched *s lop_nonnull, u32 cpu)
 {
 	cpu = lop_cpu_index(cpu);
 	return lop_cpus_has(&s->beside_busy, cpu) || lop_beside(s, cpu, &s->fast.claimed);
+}
+
+/*
+ * What a thread does on half of a core, x 1000 of a whole one: (1 + g) / 2 with a gain of SMT of a quarter, as machine files
+ * have it for desktops and laptops (our choice; smt_spread.h).
+ */
+#define LOP_HALF_PERMILLE 625
+
+/*
+ * The thread on `from` would be faster on `cpu`, of a faster kind: that is a whole core, or the thread has but a half itself, or
+ * a whole core of a kind so slow.
+ * Worked example: a core of 0.92 is worth more than half of one of 1, which does 0.625; one of 0.55 is not.
+ */
+lop_rule bool lop_is_faster_there(const struct lop_sched *s, u32 from, u32 cpu, bool halved)
+{
+	return !halved || lop_is_halved(s, from) || lop_work_ns(s, from, 1000) < lop_work_ns(s, cpu, LOP_HALF_PERMILLE);
 }
 
 /* The lowest class that `rank` does not displace. */

@@ -36,38 +36,22 @@ lop_rule bool lop_is_new_beside(const struct lop_sched *s, u32 next, u32 holder,
 }
 
 /*
- * What a thread does on half of a core, x 1000 of a whole one: (1 + g) / 2 with a gain of SMT of a quarter, as machine files
- * have it for desktops and laptops (our choice; smt_spread.h).
- */
-#define LOP_HALF_PERMILLE 625
-
-/*
- * The thread on `from` would be faster on half of the core of `cpu`: it has but a half itself, or a whole core of a kind so
- * slow.
- * Worked example: a core of 0.92 is worth more than half of one of 1, which does 0.625; one of 0.55 is not.
- */
-lop_rule bool lop_gains_by_half(const struct lop_sched *s, u32 from, u32 cpu)
-{
-	return lop_is_halved(s, from) || lop_work_ns(s, from, 1000) < lop_work_ns(s, cpu, LOP_HALF_PERMILLE);
-}
-
-/*
  * A fast CPU goes to the first task in rank on a slower kind:
  *     1. at once, if its user is owed more than a turn
  *     2. not yet, if that task is new beside the holder
  *     3. at the next look, if it gains more from speed by a step: where tasks share a CPU each slice begins a new turn, and
  *        none ends
  *     4. at the end of the turn, if the holder does not rank before it
- * A core that is shared with an SMT sibling goes by 1 and 3 alone, and to who is faster on half of it.
+ * Half of a core goes by 1 to 3, and to a task that is faster there.
  */
 lop_subprog bool lop_pass_on(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu, bool halved, u64 now_ns)
 {
-	s32 next = lop_first_slower(s, world, lop_tier_of(s, cpu), LOP_ORDINARY, now_ns);
+	s32 next = lop_first_slower(s, world, cpu, LOP_ORDINARY, now_ns);
 	struct lop_rank holder = s->fast.on[lop_cpu_index(cpu)].rank;
 	const struct lop_rank *comes;
 	bool waits;
 	lop_note_contended(s, cpu, next >= 0, now_ns);
-	if (next < 0 || (halved && !lop_gains_by_half(s, (u32)next, cpu)))
+	if (next < 0)
 		return false;
 	comes = &s->fast.on[lop_cpu_index((u32)next)].rank;
 	waits = (halved || now_ns < lop_turn_ends_ns(s, cpu)) && !lop_gains_step(s, comes, &holder);

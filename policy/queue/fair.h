@@ -401,10 +401,10 @@ lop_rule bool lop_shared_first(struct lop_sched *s, u32 cpu, u32 own, u32 shared
 	return !lop_queue_waits(s, own) || lop_before(front_ns, s->queues.front_ns[lop_queue_index(own)]);
 }
 
-/* Notes the start tag of a task that stops; it has not paid yet. One that pays as its slice ends, and then stops, has done so. */
-lop_rule void lop_note_shared(struct lop_sched *s, const struct lop_task *t, u32 cpu, u64 ran_ns)
+/* Notes the start tag of a task that starts, or goes on. */
+lop_rule void lop_note_shared(struct lop_sched *s, const struct lop_task *t, u32 cpu)
 {
-	if (ran_ns && t->last_queue == (s32)lop_shared_queue(s, cpu, LOP_HIGH))
+	if (t->last_queue == (s32)lop_shared_queue(s, cpu, LOP_HIGH))
 		s->queues.shared_ns.ns[lop_cpu_index(cpu)] = t->vtime_ns;
 }
 
@@ -519,7 +519,7 @@ lop_rule bool lop_first_is_behind(struct lop_sched *s, struct lop_world *world, 
 	return first_ns != LOP_NO_TIME && !lop_before(t->vtime_ns, first_ns + margin_ns);
 }
 
-/* A light task is looked at every 2 ms (light.h), which does not end its slice: it may hold a lock that others wait for. */
+/* The look at a light task every 2 ms (light.h) does not end its slice: it may hold a lock that others wait for. */
 lop_rule bool lop_is_in_slice(const struct lop_sched *s, const struct lop_task *t, u32 cpu)
 {
 	return lop_has_light(s) && t->light.slice_ns < lop_slice_in_ns(s, lop_cpu_queue(cpu));

@@ -2,8 +2,8 @@
 #pragma once
 #include "pace.h"
 /*
- * Where energy-aware scheduling (EAS) ships, or schedutil where that saves, light work runs where EAS would run it, at the speed that
- * schedutil would choose. What a task needs for a moment then costs no more than there, and the high set is for work that lasts. Light are all tasks that
+ * Where energy-aware scheduling (EAS) ships, or schedutil where that saves, light work runs where EAS would run it, at the speed
+ * that schedutil would choose. What a task needs for a moment then costs no more than there, and the high set is for work that lasts. Light are all tasks that
  * sleep now and then, those that hold locks too:
  *     1. heavy is a task that has run for 64 ms without a sleep, or that may not run on all CPUs: the high set has it. Work that nobody
  *        waits for, or that is for the reserved CPU, has its own cores as before.
@@ -11,8 +11,8 @@
  *        the CPU where busy power rises least and it fits, as long as no CPU is used by more than four fifths and it is not new;
  *        else the roomiest, an idle one first, then its last one.
  *     3. The clock of green cores is the lowest that gives 5/4 of what the one of them with most demand needs.
- *     4. It is looked at every 2 ms, and placed anew if it is heavy, if it no longer fits while a CPU of a faster kind is idle, or if
- *        another task waits while any is. A look does not end its slice (fair.h).
+ *     4. Every 2 ms there is a look at it, and it is placed again if it is heavy, if it no longer fits while a CPU of a faster kind is
+ *        idle, or if another task waits while any is. A look does not end its slice (fair.h).
  * Demand is as the kernel's PELT and util_est have it. `used` is the average of what a task did, with a half-life of 32 ms, of the
  * fastest core; on a slower core its clock is slower, and catches up when the task sleeps. `peak` is what it was when the task slept
  * last, and falls by quarters. A CPU's are sums: `used` of the tasks whose light home it was last, `peak` of the active ones. A sum may
@@ -101,7 +101,7 @@ lop_rule void lop_light_idle(struct lop_sched *s, u32 cpu, bool idle, u64 now_ns
 	s->light.behind_ns[cpu] = 0;
 }
 
-/* The task's use counts at this CPU from now on; LOP_NONE: at none. Its clock is behind only where it is behind. */
+/* The task's use counts at this CPU from now on; LOP_NONE: at none. One that changes its CPU is not behind any more. */
 lop_rule void lop_count_use(struct lop_sched *s, struct lop_task *t, s32 to, u64 now_ns)
 {
 	u32 from = t->light.counts_at;
@@ -425,15 +425,27 @@ lop_rule bool lop_keeps_one_waiting(const struct lop_sched *s, u32 cpu)
 }
 
 /* A CPU of a faster kind is idle. */
-lop_rule bool lop_faster_rests(const struct lop_sched *s, u32 cpu)
+lop_rule bool lop_faster_is_idle(const struct lop_sched *s, u32 cpu)
 {
 	u64 faster = 0;
 	u32 tier;
 	lop_for_few(tier, 0, LOP_MAX_TIERS) faster |= s->topology.tier_cpus[tier].word[0] & lop_all_if(tier < lop_tier_of(s, cpu));
-	return lop_light_usable(s) & s->idle.word[0] & faster;
+	return lop_light_usable(s) & s->idle.word[0] & ~s->queues.given.word[0] & faster;
 }
 
-/* The task ran, and stops or goes on. It is placed anew if it is heavy, fits elsewhere alone, or shares a CPU while one is idle. */
+/* What it has had of its slice, which is over for one that stops before the look: it yields, or was asked to leave. */
+lop_rule u64 lop_had_of_slice_ns(const struct lop_sched *s, const struct lop_light_task *d, u32 cpu, u64 ran_ns)
+{
+	u64 slice_ns = lop_slice_in_ns(s, lop_cpu_queue(cpu));
+	if (ran_ns < LOP_LIGHT_SLICE_NS)
+		return slice_ns;
+	return d->slice_ns < slice_ns ? d->slice_ns + ran_ns : ran_ns;
+}
+
+/*
+ * The task ran, and stops or goes on. It is placed again if it is heavy, if it does not fit and a faster CPU is idle, or if it shares
+ * a CPU while one is idle.
+ */
 lop_subprog bool lop_light_ran(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, struct lop_task *t lop_nonnull, u32 cpu, u64 ran_ns)
 {
 	struct lop_light_task *d = &t->light;
@@ -444,7 +456,7 @@ lop_subprog bool lop_light_ran(struct lop_sched *s lop_nonnull, struct lop_world
 	d->used = lop_after_rest(s, d->used, d->at_ns, began_ns, cpu, ran_ns);
 	d->at_ns = lop_max(now_ns, 1);
 	d->ran_ns += ran_ns;
-	d->slice_ns = d->slice_ns < lop_slice_in_ns(s, lop_cpu_queue(cpu)) ? d->slice_ns + ran_ns : ran_ns;
+	d->slice_ns = lop_had_of_slice_ns(s, d, cpu, ran_ns);
 	d->behind_ns += behind_ns;
 	s->light.behind_ns[cpu] += behind_ns;
 	if (d->counts_at == cpu + 1) {
@@ -455,7 +467,7 @@ lop_subprog bool lop_light_ran(struct lop_sched *s lop_nonnull, struct lop_world
 		return lop_light_speed(s, world, cpu, now_ns);
 	if (!t->counted || !lop_at_home(s, t) || lop_cpu_index(t->pace.home - 1) != cpu)
 		return false;
-	if (!lop_is_heavy(s, t) && (lop_fits(s, lop_demand(t), cpu) || !lop_faster_rests(s, cpu)) && !lop_keeps_one_waiting(s, cpu))
+	if (!lop_is_heavy(s, t) && (lop_fits(s, lop_demand(t), cpu) || !lop_faster_is_idle(s, cpu)) && !lop_keeps_one_waiting(s, cpu))
 		return lop_light_speed(s, world, cpu, now_ns);
 	t->pace.raised = true;
 	lop_count_inactive(s, t, 0, now_ns);

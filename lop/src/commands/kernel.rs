@@ -74,7 +74,7 @@ pub struct SchedulerArguments {
     /// profile of power-profiles-daemon, or else energy on battery and balanced on mains [default: auto]
     #[arg(long, value_name = "GOAL", value_parser = goals(), hide_possible_values = true)]
     goal: Option<GoalChoice>,
-    /// CPUs of the high set to keep idle for the next tasks [default: 1 with highlow-spare and auto]
+    /// CPUs of the high set to keep idle for the next tasks [default: 1 with highlow-spare, and with auto where no watts are known or for speed]
     #[arg(long, value_name = "CPUS", value_parser = clap::value_parser!(u32).range(0..512))]
     spare: Option<u32>,
     /// Power cap: the most CPUs that the high set may have, whatever the demand. It counts CPUs, since the watts of a CPU are not known here.

@@ -25,15 +25,15 @@ fn on_eight_cpus() -> Status {
             high: vec![
                 member(0, Reason::Busy),
                 member(2, Reason::Held { for_ms: 7 }),
-                member(1, Reason::Spare),
+                member(1, Reason::Held { for_ms: 2 }),
             ],
             low: vec![3, 4, 5, 6],
             offline: vec![7],
             ..Sets::default()
         },
         active: 1,
-        target: 2,
-        spare: 1,
+        target: 1,
+        spare: 0,
         hold_ms: 10,
         promotions: 12,
         demotions: 9,
@@ -62,13 +62,13 @@ fn eight_cpus_have_a_line_each() {
         "\
 Lopsided {}
 kernel   6.18.15
-policy   auto, spare 1, hold 10 ms
+policy   auto, spare 0, hold 10 ms
 goal     balanced (auto: on mains)
 machine  8 CPUs of one kind; 8 cores, 1 memory domain, 8 clock domains
 watts    measured (/etc/lopsided/machine.toml)
 speeds   schedutil on CPUs 0-6: asked by the scheduler in the kernel
 running  for 1 min 30 s, since 1970-01-01T00:00:10Z, pid 4711
-demand   1 active, target 2 in the high set
+demand   1 active, target 1 in the high set
 changes  12 promotions, 9 demotions, 0 swaps, 0 restarts
 placed   1203 at once on an idle CPU, 40 queued, 3 pinned
 left out no place 3 times for a group of tasks, 0 times for an application;
@@ -79,7 +79,7 @@ offline  1 of 8: 7
 
 CPUs  set   why                  MHz  asked for
 0     high  busy                2100  high speed
-1     high  spare               2100  high speed
+1     high  held for 2 ms more  2100  high speed
 2     high  held for 7 ms more  2100  high speed
 ",
         env!("CARGO_PKG_VERSION")

@@ -11,9 +11,9 @@
 //! All but the file need the frequencies of each kind of core. A guest without cpufreq shows none, and no policy in it can choose one.
 
 use super::{estimated, measured_whole, modelled};
-use crate::capture::{frequencies, places_by_energy};
+use crate::capture::{frequencies, schedutil};
 use crate::live::{self, Folder, LiveCpu, LiveMachine, PerformanceDomain, Tree};
-use crate::{read, Cpu, Governor, Kind, Machine, Opp, Rated};
+use crate::{read, Cpu, Kind, Machine, Opp, Rated};
 use std::path::Path;
 
 const MEASURED: &str = "measured (/etc/lopsided/machine.toml)";
@@ -97,9 +97,7 @@ fn bare(tree: &dyn Tree, live: &LiveMachine) -> Option<Machine> {
     };
     let mut machine = read::numbered(live.cpus.iter().map(cpu).collect(), kinds?);
     machine.cpufreq.transition_ns = live.transition_ns;
-    if places_by_energy(tree, machine.kinds.len()) {
-        machine.ships.governor = Some(Governor::Eas);
-    }
+    machine.ships.governor = schedutil(tree, machine.kinds.len());
     Some(machine)
 }
 

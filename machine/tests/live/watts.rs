@@ -3,6 +3,7 @@
 
 use super::*;
 use lop_machine::costs::{self, find, unmeasured, Watts};
+use lop_machine::ships::Governor;
 use lop_machine::{capture, Machine};
 use lop_policy::{Goal, Named};
 
@@ -119,14 +120,35 @@ fn irregular_machines_keep_their_topology() {
 fn light_work_is_placed_where_the_kernel_places_by_energy() {
     let governor = "cpu{0-7}/cpufreq/scaling_governor = schedutil\n";
     let by_energy = "[proc/sys/kernel]\nsched_energy_aware = 1\n";
-    for (lines, goal, light) in [
-        (vec![FREQUENCIES, governor, by_energy], Goal::Balanced, true),
-        (vec![FREQUENCIES, governor, by_energy], Goal::Energy, true),
-        (vec![FREQUENCIES, governor, by_energy], Goal::Speed, false),
-        (vec![FREQUENCIES, governor], Goal::Balanced, false),
-        (vec![FREQUENCIES, by_energy], Goal::Balanced, false),
+    for (lines, goal, governor, light) in [
+        (
+            vec![FREQUENCIES, governor, by_energy],
+            Goal::Balanced,
+            Some(Governor::Eas),
+            true,
+        ),
+        (
+            vec![FREQUENCIES, governor, by_energy],
+            Goal::Energy,
+            Some(Governor::Eas),
+            true,
+        ),
+        (
+            vec![FREQUENCIES, governor, by_energy],
+            Goal::Speed,
+            Some(Governor::Eas),
+            false,
+        ),
+        (
+            vec![FREQUENCIES, governor],
+            Goal::Balanced,
+            Some(Governor::Schedutil),
+            false,
+        ),
+        (vec![FREQUENCIES, by_energy], Goal::Balanced, None, false),
     ] {
         let machine = phone(&lines).machine.unwrap();
+        assert_eq!(machine.ships.governor, governor, "{lines:?}");
         let config = costs::config(Named::Auto, goal, 10_000_000, &machine);
         assert_eq!(config.light, light, "{lines:?} {goal:?}");
         assert!(

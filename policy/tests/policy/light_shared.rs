@@ -56,24 +56,36 @@ fn a_cpu_is_used_by_the_sum_even_if_that_is_more_than_it_gives() {
     assert_eq!(bench.policy.light.used[0], 450 << 10);
 }
 
-/// The tasks that run on `cpu`, as a quarter of a slice each time is over.
-fn run_by_quarters(bench: &mut Bench, cpu: usize) -> Vec<usize> {
-    let quarter_ns = bench.policy.config.slice_max_ns / 4;
+/// The tasks that run on `cpu`, as half of a slice each time is over.
+fn run_by_halves(bench: &mut Bench, cpu: usize) -> Vec<usize> {
+    let half_ns = bench.policy.config.slice_max_ns / 2;
     let run = |_| {
-        bench.pass(quarter_ns);
-        bench.run_on(cpu, quarter_ns)
+        bench.pass(half_ns);
+        bench.run_on(cpu, half_ns)
     };
-    (0..16).map(run).collect()
+    (0..8).map(run).collect()
 }
 
-/// Two tasks share a CPU. It is looked at what runs four times in a slice, and each has a slice in turn.
+/// Two tasks share a CPU. It is looked at what runs twice in a slice, and each has a slice in turn.
 #[test]
 fn a_look_ends_no_slice() {
     let mut bench = light();
     take(&mut bench, [1, 2, 3]);
     let ids = woken(&mut bench, [300, 300]);
-    let turns = [ids[0], ids[1], ids[0], ids[1]].map(|id| [id; 4]).concat();
-    assert_eq!(run_by_quarters(&mut bench, 0), turns);
+    let turns = [ids[0], ids[1], ids[0], ids[1]].map(|id| [id; 2]).concat();
+    assert_eq!(run_by_halves(&mut bench, 0), turns);
+}
+
+/// A task that yields before the look, after 1 ms, goes behind the other, and so on.
+#[test]
+fn a_light_task_may_yield() {
+    let mut bench = light();
+    take(&mut bench, [1, 2, 3]);
+    let ids = woken(&mut bench, [300, 300]);
+    for turn in 0..6 {
+        bench.pass(MS);
+        assert_eq!(bench.run_on(0, MS), ids[turn % 2], "{turn}");
+    }
 }
 
 /// Where no work is light, what ends there ends a slice: on an isolated CPU, too, which serves its own queue alone as a home does.
@@ -82,8 +94,8 @@ fn without_light_work_the_end_of_a_slice_is_one() {
     let mut bench = Bench::isolating(&[1], 2, config(), flat);
     let ids = [bench.pinned([1]), bench.pinned([1])];
     bench.wake_all(&ids);
-    let turns = [[ids[0], ids[1]]; 8].concat();
-    assert_eq!(run_by_quarters(&mut bench, 1), turns);
+    let turns = [[ids[0], ids[1]]; 4].concat();
+    assert_eq!(run_by_halves(&mut bench, 1), turns);
 }
 
 /// A task that needs 1.25 times 350 permille does not fit on a slow CPU any more. It stays while no fast one is idle, and goes there once one is.

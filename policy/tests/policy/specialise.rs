@@ -249,3 +249,31 @@ fn halves_of_a_fast_core_are_paid_for() {
     }
     assert!((900..=1100).contains(&had), "{had} of 2000");
 }
+
+/// A thread of another user has a whole core of 0.92, which no half is worth: nobody is kept from the halves of the fast core, and their user pays for
+/// nothing. A thread that shares a core of 0.9 takes a half all the same, as it is the first that is faster there.
+#[test]
+fn who_would_not_be_faster_on_a_half_is_kept_from_nothing() {
+    let (mut bench, tasks) = specialising_with_smt(&[1000, 920], &[1], &[200, 120]);
+    let pays = |bench: &Bench| bench.policy.budget.had_ns[1000];
+    for &task in &tasks {
+        bench.tasks[task].user = if bench.tasks[task].speedup_permille == 2000 {
+            1000
+        } else {
+            1001
+        };
+    }
+    for cpu in (0..4).filter(|&cpu| bench.running[cpu].is_some()).collect::<Vec<_>>() {
+        bench.run_and_preempt(cpu, 0);
+    }
+    let paid_ns = pays(&bench);
+    bench.pass(200 * MS);
+    assert_eq!(pays(&bench), paid_ns);
+
+    let (mut bench, tasks) = specialising_with_smt(&[1000, 920, 900], &[1], &[120, 210, 200]);
+    bench.pass(100 * MS);
+    for task in tasks {
+        let has_half = bench.cpu_of(task).is_some_and(|cpu| cpu < 2);
+        assert_eq!(has_half, bench.tasks[task].speedup_permille == 2000, "{task}");
+    }
+}
