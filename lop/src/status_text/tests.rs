@@ -168,17 +168,21 @@ fn what_the_kernel_does_not_say_is_a_question_mark() {
 
 #[test]
 fn what_was_asked_for_and_a_power_cap_stand_beside_the_policy() {
-    let status = Status {
+    let mut status = Status {
         max_high: Some(2),
         policy: "highlow-spare".to_string(),
         asked_policy: Some("auto".to_string()),
+        spare: 1,
         ..on_eight_cpus()
     };
+    status.sets.high[2].reason = Reason::Spare;
     let page = page(&status, UNIX_EPOCH);
-    assert!(
-        page.contains("highlow-spare (auto), spare 1, hold 10 ms, at most 2 high\n"),
-        "{page}"
-    );
+    for part in [
+        "highlow-spare (auto), spare 1, hold 10 ms, at most 2 high\n",
+        "1     high  spare               2100  high speed\n",
+    ] {
+        assert!(page.contains(part), "{page}");
+    }
 }
 
 #[test]
