@@ -418,10 +418,13 @@ lop_subprog bool lop_light_task(struct lop_sched *s lop_nonnull, struct lop_worl
 	return true;
 }
 
+/* Idle CPUs that a light task could have at once. */
+lop_rule u64 lop_light_vacant(const struct lop_sched *s) { return lop_light_usable(s) & s->idle.word[0] & ~s->queues.given.word[0]; }
+
 /* Another task waits for the CPU, and the one that runs there could have an idle one. */
 lop_rule bool lop_keeps_one_waiting(const struct lop_sched *s, u32 cpu)
 {
-	return lop_cpus_has(&s->queues.cpu_waiting, cpu) && lop_light_usable(s) & s->idle.word[0] & ~s->queues.given.word[0];
+	return lop_cpus_has(&s->queues.cpu_waiting, cpu) && lop_light_vacant(s);
 }
 
 /* A CPU of a faster kind is idle. */
@@ -430,7 +433,7 @@ lop_rule bool lop_faster_is_idle(const struct lop_sched *s, u32 cpu)
 	u64 faster = 0;
 	u32 tier;
 	lop_for_few(tier, 0, LOP_MAX_TIERS) faster |= s->topology.tier_cpus[tier].word[0] & lop_all_if(tier < lop_tier_of(s, cpu));
-	return lop_light_usable(s) & s->idle.word[0] & ~s->queues.given.word[0] & faster;
+	return lop_light_vacant(s) & faster;
 }
 
 /* What it has had of its slice, which is over for one that stops before the look: it yields, or was asked to leave. */

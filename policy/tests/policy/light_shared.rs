@@ -5,7 +5,7 @@ use crate::bench::{config, flat, Bench, MS};
 use crate::light::{homes_of, known, light, on, take, woken, HALF_LIFE};
 use crate::pace::one_clock_each;
 
-/// Slow cores have one clock, and no core is idle: 40 permille have CPU 2, and 10 and 60 share CPU 3. Placed anew, the 10 would go to CPU 2, which has more room.
+/// Slow cores have one clock, and no core is idle: 40 permille have CPU 2, and 10 and 60 share CPU 3. Placed again, the 10 would go to CPU 2, which has more room.
 #[test]
 fn while_no_core_is_idle_tasks_stay_and_share() {
     let mut bench = on(one_clock_each);

@@ -250,7 +250,7 @@ fn halves_of_a_fast_core_are_paid_for() {
     assert!((900..=1100).contains(&had), "{had} of 2000");
 }
 
-/// A thread of another user has a whole core of 0.92, which no half is worth: nobody is kept from the halves of the fast core, and their user pays for
+/// A thread of another user has a whole core of 0.92, which no half is worth: it is not kept from the halves of the fast core, and their user pays for
 /// nothing. A thread that shares a core of 0.9 takes a half all the same, as it is the first that is faster there.
 #[test]
 fn who_would_not_be_faster_on_a_half_is_kept_from_nothing() {
