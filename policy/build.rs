@@ -13,7 +13,7 @@ const CALLED: &str = "
     running started stopping stopped block forget ended spin set_hints claim_late note_caught_up must_go came_too_late is_short
     set_allowed anchor_anew set_weight group_set_weight weight_of_nice weight_of_share weight_1024 weight_of_user
     declare declare_length born median_length clamp_speedup
-    active undeclared target due_at_ns joiner leaver queue_waits slice_ns on_reserved_core is_usable may_go_on wakes_anew
+    undeclared target due_at_ns joiner leaver queue_waits slice_ns on_reserved_core is_usable may_go_on wakes_anew
     clock_of until_late_ns owner_says_nobody_waits
     ranks_before displaces
     note_counters declare_memory memory_class planned_mpmi measured_speedup is_planned
@@ -22,7 +22,7 @@ const CALLED: &str = "
     count_arrived is_better_place
 ";
 /// Prefixes dropped from enum constants.
-const PREFIXES: [&str; 12] = [
+const PREFIXES: [&str; 13] = [
     "LOP_RECORD_",
     "LOP_WOKEN_",
     "LOP_STOPPED_",
@@ -31,6 +31,7 @@ const PREFIXES: [&str; 12] = [
     "LOP_DOMAINS_",
     "LOP_SIZE_",
     "LOP_RESERVE_",
+    "LOP_ROLE_",
     "LOP_MEMORY_",
     "LOP_NODE_",
     "LOP_NEXT_",
@@ -49,7 +50,7 @@ const LOGGED: [&str; 8] = [
 ];
 const RECORD_KIND: &str = "lop_record_kind";
 /// Enums that stay integers: bit flags, or stored in a u8.
-const FLAGS: [&str; 5] = ["rules", "hint_flags", "class", "woken", "how_stopped"];
+const FLAGS: [&str; 6] = ["rules", "hint_flags", "class", "role", "woken", "how_stopped"];
 
 /// HIGHLOW_SPARE becomes HighlowSpare.
 fn camel(name: &str) -> String {

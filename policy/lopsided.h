@@ -31,22 +31,6 @@ lop_rule s32 lop_home_node(const struct lop_app *app)
 	return app && app->shares_memory ? app->home_node : LOP_NONE;
 }
 
-/* The task waits or starts here. If another waker took the member that it had asked for, this CPU is promoted. */
-lop_rule void lop_anchor_at(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 cpu, u64 now_ns)
-{
-	lop_anchor(s, t, cpu);
-	if (lop_set_of(s, cpu) == LOP_LOW)
-		lop_settle(s, world, LOP_NONE, now_ns);
-}
-
-/* The CPU that the task has to itself or shares with its like: the reserved one for system work, a paced task's home; LOP_NONE. */
-lop_rule s32 lop_own_cpu(const struct lop_sched *s, const struct lop_task *t)
-{
-	if (lop_for_reserved(s, t))
-		return (s32)s->reserved.cpu;
-	return lop_at_home(s, t) ? (s32)lop_cpu_index(t->pace.home - 1) : LOP_NONE;
-}
-
 /* The task runs on that CPU, or waits for it. */
 lop_rule struct lop_placement lop_place_at(struct lop_sched *s, struct lop_task *t, u32 cpu)
 {
@@ -56,47 +40,80 @@ lop_rule struct lop_placement lop_place_at(struct lop_sched *s, struct lop_task 
 	return place;
 }
 
+/* Claims the best idle member of its set; LOP_NONE. */
+lop_subprog s32 lop_claim_member(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, struct lop_task *t lop_nonnull, u32 last_cpu)
+{
+	u64 now_ns = lop_env_now_ns(world);
+	s32 cpu = lop_claim_idle(s, world, t, lop_usable_set(s, t), lop_cpu_index(last_cpu), lop_returns_soon(s, t, now_ns), now_ns);
+	if (cpu >= 0)
+		t->last_queue = (s32)lop_queue_at(s, t, lop_cpu_index((u32)cpu));
+	return cpu;
+}
+
+/* A restricted task counts on the CPU. If another waker took the member that it had asked for, the timer has this one join. */
+lop_subprog bool lop_count_on(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, struct lop_task *t lop_nonnull, u32 cpu)
+{
+	u64 now_ns = lop_env_now_ns(world);
+	cpu = lop_cpu_index(cpu);
+	lop_anchor(s, t, cpu);
+	return lop_set_of(s, cpu) == LOP_LOW && lop_timer_by(s, world, now_ns, now_ns);
+}
+
+/* An idle member, else a busy CPU that it takes by rank, else a place where it waits. */
+lop_rule struct lop_placement lop_place(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app, u32 last_cpu)
+{
+	struct lop_placement place = { lop_claim_member(s, world, t, last_cpu), false };
+	place.claimed = place.cpu >= 0;
+	if (place.cpu < 0)
+		place.cpu = lop_claim_busy(s, world, t, app);
+	if (place.cpu < 0)
+		place.cpu = lop_waiting_place(s, world, t, last_cpu);
+	if (place.cpu >= 0 && t->restricted)
+		lop_count_on(s, world, t, (u32)place.cpu);
+	return place;
+}
+
 /*
- * A task becomes runnable: count it, grow the set, then place it. `last_cpu`: where it ran last, or where its parent
- * runs. It is counted once per wakeup, however often the adapter asks. Not for a task that runs or is queued.
+ * A task becomes runnable. `last_cpu`: where it ran last, or where its parent runs. Not for a task that runs or is queued. It is counted
+ * once a wakeup, however often the adapter asks.
+ *     1. A short kernel thread takes an idle member, and counts for nothing (kthread.h).
+ *     2. What is the task? It gets a home or loses it (pace.h, light.h), and has a role from then on (role.h).
+ *     3. It is counted as active by that role (demand.h), and so does the phase of its application end or begin (phase.h).
+ *     4. The sets grow to their sizes (sets.h).
+ *     5. It has a CPU of its own by its role, or the best member, or waits (place.h).
  */
 lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app,
 				       struct lop_group *group, u32 last_cpu, u64 now_ns)
 {
 	struct lop_placement place = { lop_place_kthread(s, world, t, group, last_cpu, now_ns), true };
+	bool homes_change;
 	s32 own;
-	bool returns = lop_returns_soon(s, t, now_ns), homes_change = lop_has_pace(s) && place.cpu < 0 && lop_find_pace(s, world, t, now_ns);
 	t->last_queue = LOP_NONE;
 	t->woke_ns = now_ns;
 	lop_drop_given(s, t);
 	if (place.cpu >= 0)
 		return place;
-	if (homes_change)
-		lop_settle(s, world, lop_home_node(app), now_ns);
+	homes_change = lop_has_ladder(s) && lop_find_pace(s, world, t, now_ns);
 	if (lop_wakes_anew(s, t))
-		lop_count_inactive(s, t, app, now_ns); /* for its home */
+		lop_count_inactive(s, t, app, now_ns); /* for its new role */
 	lop_count_active(s, t, app, group, now_ns);
 	lop_phase_changes(s, world, app, now_ns);
 	lop_clamp_at_wakeup(s, t, group);
 	own = lop_own_cpu(s, t);
+	if (own < 0) {
+		lop_open_for_demand(s);
+		if (t->restricted)
+			lop_anchor_somewhere(s, world, t, last_cpu);
+		else if (lop_wants_domain(s, t))
+			lop_pin(s, world, t);
+	}
+	if (own < 0 || homes_change)
+		lop_settle(s, world, lop_home_node(app), now_ns);
 	if (own >= 0)
 		return lop_place_at(s, t, lop_cpu_index((u32)own));
-	lop_open_for_demand(s);
-	if (t->restricted || lop_wants_domain(s, t))
-		lop_pin(s, world, t);
-	lop_settle(s, world, lop_home_node(app), now_ns);
-	place.cpu = lop_claim_idle(s, world, t, lop_usable_set(s, t), last_cpu, returns, now_ns);
-	place.claimed = place.cpu >= 0;
-	if (place.claimed)
-		t->last_queue = (s32)lop_queue_at(s, t, lop_cpu_index((u32)place.cpu));
-	else
-		place.cpu = lop_claim_busy(s, world, t, app);
-	if (place.cpu < 0)
-		place.cpu = lop_waiting_place(s, world, t, last_cpu);
-	if (place.cpu >= 0 && t->restricted)
-		lop_anchor_at(s, world, t, lop_cpu_index((u32)place.cpu), now_ns);
+	place = lop_place(s, world, t, app, last_cpu);
 	if (app && app->home_node == LOP_NONE && place.cpu >= 0)
-		app->home_node = s->topology.node[lop_cpu_index(place.cpu)];
+		app->home_node = s->topology.node[lop_cpu_index((u32)place.cpu)];
 	return place;
 }
 
@@ -116,9 +133,8 @@ lop_rule void lop_enqueue_at(struct lop_sched *s, struct lop_world *world, struc
  */
 lop_rule void lop_enqueue(struct lop_sched *s, struct lop_world *world, struct lop_task *t, const struct lop_group *group, u32 cpu)
 {
-	enum lop_set set;
 	u32 queue;
-	s32 idle, own;
+	s32 own;
 	if (lop_has_rank(s) && t->given && lop_deliver(s, world, t, group))
 		return;
 	own = lop_own_cpu(s, t);
@@ -135,21 +151,13 @@ lop_rule void lop_enqueue(struct lop_sched *s, struct lop_world *world, struct l
 			return;
 		cpu = lop_first_of_domain(s, t->wanted_domain);
 	}
-	set = lop_usable_set(s, t);
 	queue = lop_queue_at(s, t, cpu);
 	lop_clamp_vtime(s, t, group, queue);
 	lop_queue_insert(s, world, t, queue);
-	lop_cpus_and(&world->candidates, &s->set[lop_set_index(set)].cpus, &s->idle);
-	lop_keep_usable(s, t, &world->candidates);
-	if (t->background && set == LOP_GREEN)
-		lop_keep_cheapest(s, &world->candidates);
-	if (lop_wants_domain(s, t))
-		lop_cpus_prefer(&world->candidates, lop_domain_cpus(s, t->wanted_domain));
 	if ((!t->restricted || t->bound) && queue < LOP_MAX_CPUS && lop_cpus_has(&s->idle, queue))
 		lop_env_kick(world, queue);
-	idle = lop_cpus_next(&world->candidates, 0);
-	if (idle >= 0)
-		lop_env_kick(world, (u32)idle);
+	if (lop_find_idle(s, world, t, lop_usable_set(s, t)))
+		lop_env_kick(world, lop_cpu_index((u32)lop_cpus_next(&world->candidates, 0)));
 }
 
 /* Starts the task on the claimed CPU, or queues it. */
@@ -171,7 +179,7 @@ enum lop_next { LOP_NEXT_NONE, LOP_NEXT_TAKEN, LOP_NEXT_SAME };
  */
 lop_rule void lop_clock_follows(struct lop_sched *s, const struct lop_task *t)
 {
-	if (!t->background && lop_before(s->queues.clock_ns, t->vtime_ns))
+	if (t->role != LOP_ROLE_BACKGROUND && lop_before(s->queues.clock_ns, t->vtime_ns))
 		s->queues.clock_ns = t->vtime_ns;
 }
 
@@ -182,13 +190,16 @@ lop_rule void lop_clock_follows(struct lop_sched *s, const struct lop_task *t)
  */
 lop_rule bool lop_may_go_on(const struct lop_sched *s, const struct lop_task *t, u32 cpu)
 {
+	bool background = t->role == LOP_ROLE_BACKGROUND;
 	if (lop_is_isolated(s, cpu))
 		return t->bound;
-	if (lop_is_green(s, cpu) && !(lop_is_home(s, cpu) ? lop_at_home(s, t) : t->background))
+	if (lop_wakes_anew(s, t))
+		return false;
+	if (lop_is_green(s, cpu) && !(lop_is_home(s, cpu) ? t->role == LOP_ROLE_AT_HOME : background))
 		return t->nr_allowed == 1;
-	if (t->background && lop_set_of(s, cpu) == LOP_HIGH)
+	if (background && lop_set_of(s, cpu) == LOP_HIGH)
 		return !lop_has_background_core(s) && !lop_may_step_down(s, cpu) && lop_served_from(s, LOP_HIGH, 0) < 0;
-	return t->nr_allowed == 1 || lop_set_of(s, cpu) != LOP_LOW || (lop_is_reserved(s, cpu) && lop_for_reserved(s, t));
+	return t->nr_allowed == 1 || lop_set_of(s, cpu) != LOP_LOW || (lop_is_reserved(s, cpu) && t->role == LOP_ROLE_RESERVED);
 }
 
 /*
@@ -276,9 +287,9 @@ lop_rule void lop_stopping(struct lop_sched *s, struct lop_world *world, struct 
 {
 	u64 now_ns = lop_env_now_ns(world);
 	u64 charged_ns = lop_charged_ns(s, cpu, ran_ns, now_ns);
-	if (lop_has_pace(s))
+	if (lop_has_ladder(s))
 		lop_note_ran(s, world, t, cpu, ran_ns, now_ns);
-	if (t->background && lop_may_step_down(s, cpu))
+	if (t->role == LOP_ROLE_BACKGROUND && lop_may_step_down(s, cpu))
 		lop_step_down(s, world, cpu);
 	t->vtime_ns += lop_charge_ns(charged_ns, lop_weight_until_1024(s, t, group, now_ns, ran_ns));
 	lop_bound_lag(s, t, cpu);
@@ -466,7 +477,7 @@ lop_rule void lop_cpu_idle(struct lop_sched *s, struct lop_world *world, u32 cpu
 	if (!idle)
 		return;
 	/* Something ran until now, counted or not: h_min stays 1 for another while. */
-	if (!lop_active(s, LOP_HIGH) && !lop_is_reserved(s, cpu) && !lop_is_green(s, cpu))
+	if (!lop_active(s, LOP_ROLE_ORDINARY) && !lop_is_reserved(s, cpu) && !lop_is_green(s, cpu))
 		s->set[LOP_HIGH].below_since_ns[1] = now_ns;
 	lop_settle(s, world, LOP_NONE, now_ns);
 	/* No other CPU saw work that was queued after this CPU looked and before it counted as idle. */
@@ -539,7 +550,7 @@ lop_rule void lop_timer(struct lop_sched *s, struct lop_world *world, u64 now_ns
 		s->reserved.failed = true;
 		lop_give_up_reserved(s, world, now_ns);
 	}
-	if (lop_has_pace(s) && !lop_has_light(s) && s->pace.nr_homes)
+	if (lop_has_ladder(s) && !lop_has_light(s) && s->pace.nr_homes)
 		lop_end_quiet_homes(s, world, now_ns);
 	lop_settle(s, world, LOP_NONE, now_ns);
 }

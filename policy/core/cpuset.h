@@ -82,22 +82,6 @@ lop_rule bool lop_cpus_meet(const struct lop_cpus *a, const struct lop_cpus *b)
 	return any != 0;
 }
 
-/* The first CPU that is in `a` and `b` and not in `without`; LOP_NONE if there is none. */
-lop_rule s32 lop_cpus_first(const struct lop_cpus *a, const struct lop_cpus *b, const struct lop_cpus *without)
-{
-	s32 first = LOP_NONE;
-	int i;
-	lop_for_words(i) {
-		u32 n = i & (LOP_CPU_WORDS - 1);
-		u64 w = a->word[n] & b->word[n] & ~without->word[n];
-		if (!w)
-			continue;
-		first = (s32)(n * 64 + lop_lowest_bit(w));
-		break;
-	}
-	return first;
-}
-
 /* Number of CPUs that a and b have in common. */
 lop_rule u32 lop_cpus_common(const struct lop_cpus *a, const struct lop_cpus *b)
 {
@@ -125,6 +109,20 @@ lop_rule void lop_cpus_drop(struct lop_cpus *a, const struct lop_cpus *b)
 /* All ones if `any` is not zero. No branch: it would double the verifier's paths. */
 lop_rule u64 lop_all_if(u64 any) { return 0 - ((any | (0 - any)) >> 63); }
 
+/* The first CPU that is in `a` and `b` and not in `without`; LOP_NONE if there is none. The first word that has one is chosen without branches. */
+lop_rule s32 lop_cpus_first(const struct lop_cpus *a, const struct lop_cpus *b, const struct lop_cpus *without)
+{
+	u64 found = 0, at = 0;
+	int i;
+	lop_for_words(i) {
+		u32 n = i & (LOP_CPU_WORDS - 1);
+		u64 w = a->word[n] & b->word[n] & ~without->word[n], missing = ~lop_all_if(found);
+		found |= w & missing;
+		at += 64 & ~lop_all_if(found);
+	}
+	return found ? (s32)(at + lop_lowest_bit(found)) : LOP_NONE;
+}
+
 /* A preference: keeps of `a` what is also in `b`, if that leaves any CPU. */
 lop_rule void lop_cpus_prefer(struct lop_cpus *a, const struct lop_cpus *b)
 {
@@ -149,7 +147,7 @@ lop_rule void lop_cpus_avoid(struct lop_cpus *a, const struct lop_cpus *b)
  * The first CPU of the set at or above `from`; LOP_NONE if there is none. To visit all, starting at -1:
  *     lop_for(n, 0, LOP_MAX_CPUS) { cpu = lop_cpus_next(set, cpu + 1); if (cpu < 0) break; ... }
  */
-lop_rule s32 lop_cpus_next(const struct lop_cpus *s, u32 from)
+lop_rule s32 lop_cpus_seek(const struct lop_cpus *s, u32 from)
 {
 	u64 above = ~0ULL << (from % 64);
 	s32 next = LOP_NONE;
@@ -166,3 +164,6 @@ lop_rule s32 lop_cpus_next(const struct lop_cpus *s, u32 from)
 	}
 	return next;
 }
+
+/* The same, verified once in place of at each call. */
+lop_subprog s32 lop_cpus_next(const struct lop_cpus *s lop_nonnull, u32 from) { return lop_cpus_seek(s, from); }

@@ -42,7 +42,8 @@ struct lop_sched {
 	bool isolates;                     /* the machine has isolated CPUs */
 	bool planned;                      /* a plan has given a memory domain to some task */
 	u64 timer_at_ns;                   /* 0: not armed */
-	struct lop_members set[LOP_SET_SLOTS]; /* high and green, since low is the rest; of low only `demand`, for the reserved CPU */
+	u64 active[LOP_ROLES];             /* runnable tasks that do not spin, by role (demand.h); of ordinary ones, above bit 32: lop_undeclared() */
+	struct lop_members set[LOP_SET_SLOTS]; /* high and green, since low is the rest */
 	struct lop_membership membership;
 	struct lop_heat heat;
 	struct lop_pace pace;
@@ -55,8 +56,8 @@ struct lop_sched {
 };
 
 /* An adapter that paces no task (pace.h) defines this as false, so the verifier drops the rules. */
-#ifndef lop_has_pace
-#define lop_has_pace(s) ((s)->config.green == LOP_GREEN_WORK_PACED)
+#ifndef lop_has_ladder
+#define lop_has_ladder(s) ((s)->config.green == LOP_GREEN_WORK_PACED)
 #endif
 
 /* The same for work that hardly gains from speed. */
@@ -71,22 +72,23 @@ struct lop_sched {
 
 /* The same for light work, which then has the homes, in place of work that a clock paces. */
 #ifndef lop_has_light
-#define lop_has_light(s) (lop_has_pace(s) && (s)->config.light)
+#define lop_has_light(s) (lop_has_ladder(s) && (s)->config.light)
 #endif
 
 /* Work that a clock paces or that nobody waits for runs there, and no other. */
-lop_rule bool lop_is_green(const struct lop_sched *s, u32 cpu) { return lop_has_pace(s) && lop_cpus_has(&s->set[LOP_GREEN].cpus, cpu); }
+lop_rule bool lop_is_green(const struct lop_sched *s, u32 cpu) { return lop_has_ladder(s) && lop_cpus_has(&s->set[LOP_GREEN].cpus, cpu); }
 
 /* Paced tasks alone run there. */
-lop_rule bool lop_is_home(const struct lop_sched *s, u32 cpu) { return lop_has_pace(s) && lop_cpus_has(&s->set[LOP_GREEN].pinned, cpu); }
+lop_rule bool lop_is_home(const struct lop_sched *s, u32 cpu) { return lop_has_ladder(s) && lop_cpus_has(&s->set[LOP_GREEN].pinned, cpu); }
 
-/* Runnable tasks of the set that do not spin. */
-lop_rule u32 lop_active(const struct lop_sched *s, enum lop_set set) { return (u32)s->set[lop_set_index(set)].demand; }
+/* Runnable tasks of this role that do not spin. */
+lop_rule u32 lop_active(const struct lop_sched *s, enum lop_role role) { return (u32)s->active[role & (LOP_ROLES - 1)]; }
+
 /*
- * Applications with an active task for the high set and without declared parallelism. A task of no application counts
+ * Applications with an active ordinary task and without declared parallelism. A task of no application counts
  * as one.
  */
-lop_rule u32 lop_undeclared(const struct lop_sched *s) { return (u32)(s->set[LOP_HIGH].demand >> 32); }
+lop_rule u32 lop_undeclared(const struct lop_sched *s) { return (u32)(s->active[LOP_ROLE_ORDINARY] >> 32); }
 #define LOP_ONE_UNDECLARED (1ULL << 32)
 
 lop_rule enum lop_set lop_set_of(const struct lop_sched *s, u32 cpu)

@@ -11,6 +11,10 @@ struct lop_hint {
 	u32 next_length;                   /* the same for the next thread that it creates */
 };
 
+/* What a task is, as far as cores are concerned (role.h): first what high cores may have to make up for, then what has green ones. */
+enum lop_role { LOP_ROLE_ORDINARY, LOP_ROLE_RESERVED, LOP_ROLE_AT_HOME, LOP_ROLE_BACKGROUND, LOP_ROLE_LOW_GAIN };
+#define LOP_ROLES 8 /* a power of two */
+
 /* What pace.h knows of a task. */
 struct lop_paced {
 	u64 clock_ns;                      /* when the clock began its present cycle; 0: none yet */
@@ -50,10 +54,9 @@ struct lop_task {
 	s32 last_queue;                    /* queue of its last place since it woke; LOP_NONE: none yet */
 	s32 queue;                         /* it waits there, or is on its way from there to a CPU; LOP_NONE */
 	s32 wanted_domain;                 /* where a plan of spread.h or gather.h wants it; LOP_NONE: anywhere */
-	u8 set;                            /* LOP_HIGH, LOP_GREEN, or LOP_LOW for the reserved CPU; chosen when it becomes active */
+	u8 role;                           /* enum lop_role; chosen when it becomes active */
 	bool counted;                      /* counted as active */
 	bool weighs;                       /* from wakeup to block: its weight is in its group's, if it has a group */
-	bool background;                   /* counted as work that nobody waits for; chosen together with `set` */
 	bool nobody_waits;                 /* the adapter says: lop_owner_says_nobody_waits() */
 	bool restricted;                   /* may not run on every CPU of the machine, online or not, that is not isolated */
 	bool brief;                        /* system work, short as a rule: see lop_place_kthread() */

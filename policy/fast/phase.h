@@ -81,7 +81,7 @@ lop_rule bool lop_hinted_awaited(const struct lop_sched *s, const struct lop_tas
 /* A hint of the task outranks what is observed of it. */
 lop_rule enum lop_class lop_class_of(const struct lop_sched *s, const struct lop_task *t, const struct lop_app *app)
 {
-	if ((t->hint.flags & LOP_SPINNING) || t->background)
+	if ((t->hint.flags & LOP_SPINNING) || t->role == LOP_ROLE_BACKGROUND)
 		return LOP_YIELDS;
 	return lop_hinted_awaited(s, t, app) || lop_is_sequential(s, app, t->user_weight) ? LOP_AWAITED : LOP_ORDINARY;
 }

@@ -271,7 +271,7 @@ lop_subprog bool lop_idle_whole(const struct lop_sched *s lop_nonnull, struct lo
 		lop_cpus_drop(idle, &s->off);
 	if (lop_has_reserved(s))
 		lop_cpus_drop(idle, &s->reserved.cpus);
-	if (lop_has_pace(s)) /* what light work left is anybody's */
+	if (lop_has_ladder(s)) /* what light work left is anybody's */
 		lop_cpus_drop(idle, lop_has_light(s) ? &s->set[LOP_GREEN].pinned : &s->set[LOP_GREEN].cpus);
 	lop_cpus_drop(idle, &s->queues.given);
 	lop_cpus_drop(idle, &s->beside_busy);

@@ -18,7 +18,7 @@ lop_rule bool lop_all_run_fast(const struct lop_sched *s)
 {
 	const struct lop_cpus *fast = &s->topology.tier_cpus[0];
 	u32 first = lop_cpu_index((u32)lop_cpus_next(fast, 0));
-	return s->topology.next_sibling[first] == first && lop_active(s, LOP_HIGH) <= lop_cpus_common(&s->open, fast);
+	return s->topology.next_sibling[first] == first && lop_active(s, LOP_ROLE_ORDINARY) <= lop_cpus_common(&s->open, fast);
 }
 
 /*
@@ -85,7 +85,21 @@ lop_rule bool lop_is_capped_out(const struct lop_sched *s, s32 domain)
 /* A plan gives the task a memory domain. Affinity takes precedence: a task that may not run everywhere has none. */
 lop_rule bool lop_wants_domain(const struct lop_sched *s, const struct lop_task *t)
 {
-	return lop_has_domains(s) && !t->restricted && !t->background && t->wanted_domain != LOP_NONE && !lop_is_capped_out(s, t->wanted_domain);
+	return lop_has_domains(s) && !t->restricted && t->role != LOP_ROLE_BACKGROUND && t->wanted_domain != LOP_NONE && !lop_is_capped_out(s, t->wanted_domain);
+}
+
+/* Finds the idle members of the set that the task may use (`candidates`): background work the cheapest, planned work those of its domain. */
+lop_subprog bool lop_find_idle(const struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, const struct lop_task *t lop_nonnull,
+			       enum lop_set set)
+{
+	struct lop_cpus *idle = &world->candidates;
+	lop_cpus_and(idle, &s->set[lop_set_index(set)].cpus, &s->idle);
+	lop_keep_usable(s, t, idle);
+	if (t->role == LOP_ROLE_BACKGROUND && set == LOP_GREEN)
+		lop_keep_cheapest(s, idle);
+	if (lop_wants_domain(s, t))
+		lop_cpus_prefer(idle, lop_domain_cpus(s, t->wanted_domain));
+	return !lop_cpus_empty(idle);
 }
 
 /* Scores the idle members, then claims the best. Another waker may have been faster, so it tries a few times. */
@@ -96,17 +110,7 @@ lop_rule s32 lop_claim_idle(struct lop_sched *s, struct lop_world *world, const 
 	s32 claimed = LOP_NONE;
 	int n;
 	lop_for_few(n, 0, LOP_CLAIM_TRIES) {
-		struct lop_cpus *idle = &world->candidates;
-		s32 cpu;
-		lop_cpus_and(idle, &s->set[lop_set_index(set)].cpus, &s->idle);
-		lop_keep_usable(s, t, idle);
-		if (t->background && set == LOP_GREEN)
-			lop_keep_cheapest(s, idle);
-		if (lop_wants_domain(s, t))
-			lop_cpus_prefer(idle, lop_domain_cpus(s, t->wanted_domain));
-		if (lop_cpus_empty(idle))
-			break;
-		cpu = lop_best_idle(s, idle, last_cpu, returns, now_ns);
+		s32 cpu = lop_find_idle(s, world, t, set) ? lop_best_idle(s, &world->candidates, last_cpu, returns, now_ns) : LOP_NONE;
 		if (cpu < 0)
 			break;
 		if (!lop_cpus_take(&s->idle, lop_cpu_index((u32)cpu)))
@@ -146,7 +150,7 @@ lop_rule void lop_count_on_less(struct lop_sched *s, u32 cpu)
 	if (before != 1)
 		return;
 	lop_cpus_take(&s->set[LOP_HIGH].pinned, cpu);
-	if (!lop_has_pace(s)) /* else those are homes */
+	if (!lop_has_ladder(s)) /* else those are homes */
 		lop_cpus_take(&s->set[LOP_GREEN].pinned, cpu);
 	if (s->membership.anchored[cpu])
 		lop_cpus_add(&s->set[LOP_HIGH].pinned, cpu);
@@ -166,7 +170,7 @@ lop_rule void lop_unanchor(struct lop_sched *s, struct lop_task *t)
  */
 lop_rule void lop_anchor(struct lop_sched *s, struct lop_task *t, u32 cpu)
 {
-	bool high = lop_has_pace(s) || t->set != LOP_GREEN || lop_cpus_has(&s->set[LOP_HIGH].cpus, cpu);
+	bool high = t->role != LOP_ROLE_LOW_GAIN || lop_cpus_has(&s->set[LOP_HIGH].cpus, cpu);
 	bool counts = t->anchor != (s32)cpu;
 	if (counts) {
 		lop_unanchor(s, t);
@@ -184,7 +188,7 @@ lop_rule void lop_anchor(struct lop_sched *s, struct lop_task *t, u32 cpu)
  */
 lop_subprog bool lop_pin(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, struct lop_task *t lop_nonnull)
 {
-	enum lop_set set = t->set == LOP_GREEN && !lop_has_pace(s) ? LOP_GREEN : LOP_HIGH;
+	enum lop_set set = t->role == LOP_ROLE_LOW_GAIN ? LOP_GREEN : LOP_HIGH;
 	const struct lop_cpus *allowed = lop_wants_domain(s, t) ? lop_domain_cpus(s, t->wanted_domain) : &t->allowed;
 	struct lop_cpus *usable = &world->usable;
 	bool member;
@@ -208,9 +212,9 @@ lop_subprog bool lop_pin(struct lop_sched *s lop_nonnull, struct lop_world *worl
 /* The set that the task runs in. Green work runs high while there is no green core that it may use. */
 lop_rule enum lop_set lop_usable_set(const struct lop_sched *s, const struct lop_task *t)
 {
-	if (t->background)
+	if (t->role == LOP_ROLE_BACKGROUND)
 		return lop_has_background_core(s) ? LOP_GREEN : LOP_HIGH;
-	return lop_sees_gain(s) && t->set == LOP_GREEN && s->set[LOP_GREEN].size &&
+	return lop_sees_gain(s) && t->role == LOP_ROLE_LOW_GAIN && s->set[LOP_GREEN].size &&
 			       (!t->restricted || lop_cpus_meet(&s->set[LOP_GREEN].cpus, &t->allowed)) ?
 		       LOP_GREEN :
 		       LOP_HIGH;
@@ -226,7 +230,8 @@ lop_rule u32 lop_queue_at(const struct lop_sched *s, const struct lop_task *t, u
  * Where a task waits if it could claim no idle member: at a busy member or, while membership changes, where it ran last
  * or at any CPU that it may use. LOP_NONE: none of them is online.
  */
-lop_rule s32 lop_waiting_place(const struct lop_sched *s, struct lop_world *world, const struct lop_task *t, u32 last_cpu)
+lop_subprog s32 lop_waiting_place(const struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, const struct lop_task *t lop_nonnull,
+			      u32 last_cpu)
 {
 	const struct lop_cpus *allowed = t->restricted ? &t->allowed : &s->open;
 	s32 cpu = lop_busy_member(s, world, lop_usable_set(s, t), allowed, last_cpu);
@@ -245,9 +250,10 @@ lop_rule bool lop_is_anchored(const struct lop_sched *s, const struct lop_task *
 }
 
 /* Anchors a restricted task to a CPU, idle or busy. False: no CPU that it may use is online. */
-lop_rule bool lop_anchor_somewhere(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 last_cpu)
+lop_subprog bool lop_anchor_somewhere(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, struct lop_task *t lop_nonnull, u32 last_cpu)
 {
 	s32 cpu;
+	last_cpu = lop_cpu_index(last_cpu);
 	if (!lop_is_anchored(s, t))
 		lop_unanchor(s, t);
 	lop_pin(s, world, t);
@@ -264,8 +270,9 @@ lop_rule bool lop_anchor_somewhere(struct lop_sched *s, struct lop_world *world,
  * one if it would wait although a CPU that it may use is idle: that CPU is no member, since the set had enough members.
  * If no CPU is online for it, it waits where it may run once one is.
  */
-lop_rule u32 lop_allowed_place(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 cpu)
+lop_subprog u32 lop_allowed_place(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, struct lop_task *t lop_nonnull, u32 cpu)
 {
+	cpu = lop_cpu_index(cpu);
 	if (lop_is_anchored(s, t) && !lop_cpus_meet(&s->idle, &t->allowed))
 		return lop_cpus_has(&t->allowed, cpu) && lop_cpus_has(&s->online, cpu) ? cpu : lop_cpu_index((u32)t->anchor);
 	if (!lop_anchor_somewhere(s, world, t, cpu))

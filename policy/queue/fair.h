@@ -23,7 +23,7 @@ lop_rule u64 lop_charge_ns(u64 ran_ns, u32 weight_1024) { return ran_ns * (LOP_W
  */
 lop_rule u64 lop_slice_ns(const struct lop_sched *s)
 {
-	u64 active = lop_max(lop_active(s, LOP_HIGH), 1);
+	u64 active = lop_max(lop_active(s, LOP_ROLE_ORDINARY), 1);
 	return lop_clamp(s->config.period_ns * lop_max(s->set[LOP_HIGH].size, 1) / active, s->config.slice_min_ns,
 			 s->config.slice_max_ns);
 }
@@ -133,7 +133,7 @@ lop_rule void lop_note_started(struct lop_sched *s, const struct lop_task *t, u3
 {
 	cpu = lop_cpu_index(cpu);
 	if (s->queues.asks[cpu] && !lop_cpus_has(&s->overdue.picked_overdue, cpu))
-		s->queues.started_ns.ns[cpu] = t->background ? 0 : t->vtime_ns;
+		s->queues.started_ns.ns[cpu] = t->role == LOP_ROLE_BACKGROUND ? 0 : t->vtime_ns;
 }
 
 /* The CPU falls idle, goes offline, or a higher class takes it. */

@@ -52,7 +52,7 @@ lop_rule enum lop_found lop_find_overdue(struct lop_sched *s, struct lop_world *
 	found = lop_take_overdue(s, world, lop_shared_queue(s, cpu, set), cpu);
 	if (found != LOP_FOUND_NOBODY)
 		return found;
-	away = lop_next_domain_queue(s, &s->overdue.next_queue[lop_cpu_index(cpu)], set == LOP_HIGH && lop_has_pace(s) ? LOP_LOW : set);
+	away = lop_next_domain_queue(s, &s->overdue.next_queue[lop_cpu_index(cpu)], set == LOP_HIGH && lop_has_ladder(s) ? LOP_LOW : set);
 	return away >= 0 ? lop_take_overdue(s, world, (u32)away, cpu) : LOP_FOUND_NOBODY;
 }
 

@@ -47,13 +47,9 @@ lop_subprog bool lop_owner_says_nobody_waits(const struct lop_sched *s lop_nonnu
  */
 lop_rule bool lop_nobody_waits(const struct lop_sched *s, const struct lop_task *t)
 {
-	return lop_has_pace(s) && (t->nobody_waits || (t->hint.flags & LOP_BACKGROUND)) && !t->restricted &&
+	return lop_has_ladder(s) && (t->nobody_waits || (t->hint.flags & LOP_BACKGROUND)) && !t->restricted &&
 	       !(t->hint.flags & (LOP_SEQUENTIAL | LOP_LOCK_HOLDER));
 }
-
-/* Active tasks of this kind. */
-lop_rule u32 lop_background(const struct lop_sched *s) { return (u32)(s->set[LOP_GREEN].demand >> 32); }
-#define LOP_ONE_BACKGROUND (1ULL << 32)
 
 /* A green core that is no home has such tasks alone. One that a higher class has does not count. */
 lop_rule bool lop_has_background_core(const struct lop_sched *s)
@@ -61,7 +57,7 @@ lop_rule bool lop_has_background_core(const struct lop_sched *s)
 	const struct lop_members *green = &s->set[LOP_GREEN];
 	u64 any = 0;
 	int i;
-	if (!lop_has_pace(s))
+	if (!lop_has_ladder(s))
 		return false;
 	lop_for_words(i) {
 		u32 n = i & (LOP_CPU_WORDS - 1);
@@ -80,7 +76,7 @@ lop_rule u64 lop_background_word(const struct lop_sched *s, u32 n)
 /* How many of them should be: one for each such task, and one more for each that a higher class has. */
 lop_subprog u32 lop_background_wanted(const struct lop_sched *s lop_nonnull)
 {
-	u32 wanted = lop_background(s), most = 0;
+	u32 wanted = lop_active(s, LOP_ROLE_BACKGROUND), most = 0;
 	int i;
 	if (!wanted)
 		return 0;
@@ -143,7 +139,7 @@ lop_subprog bool lop_high_serves(const struct lop_sched *s lop_nonnull)
 lop_rule bool lop_helps(const struct lop_sched *s, enum lop_set set)
 {
 	if (set == LOP_GREEN)
-		return lop_has_pace(s) && !lop_high_serves(s);
+		return lop_has_ladder(s) && !lop_high_serves(s);
 	return set == LOP_LOW || (set == LOP_HIGH && !lop_has_background_core(s));
 }
 

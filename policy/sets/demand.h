@@ -1,104 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
-#include "background.h"
 #include "cap.h"
 #include "domain_power.h"
 #include "group.h"
-#include "reserved.h"
+#include "role.h"
 /*
  * The high set has a core for each active task and for the spare, or as many as the applications declared.
  * Tested in: demand, domains. Studied in: barriers, compile-governors, compile-parallelism, critical-sections, hybrid-laptop, recorded-build.
  */
 #define LOP_DECLARE_TRIES 16
-#ifndef LOP_LIGHT_SLICE_NS /* a test that lasts for milliseconds has its own */
-#define LOP_LIGHT_SLICE_NS (2 * LOP_MS_NS) /* how often a light task is looked at while it runs */
-#endif
-#define LOP_BUSY_MOST_PERMILLE 800 /* of a home, and of the interval of paced work: a fifth is kept in reserve */
-
-/* Work that hardly gains from speed: SF = T(f_low) / T(f_high) below 1.2. Work of unknown SF is ordinary. */
-lop_rule bool lop_hardly_gains(const struct lop_task *t)
-{
-	return t->speedup_permille != 0 && t->speedup_permille < 1200;
-}
-
-/* The task's home is still one: a home that closes begins another epoch of its CPU. */
-lop_rule bool lop_keeps_home(const struct lop_sched *s, const struct lop_task *t)
-{
-	return t->pace.home && s->pace.epoch[lop_cpu_index(t->pace.home - 1)] == t->pace.epoch;
-}
-
-/*
- * The task has a home of the green set, where it runs at its pace (pace.h), and others do not wait for it as it says. While
- * a higher class has that CPU, it has none.
- */
-lop_subprog bool lop_has_home(const struct lop_sched *s lop_nonnull, const struct lop_task *t lop_nonnull)
-{
-	u32 cpu = lop_cpu_index(t->pace.home - 1);
-	bool awaited = !lop_has_light(s) && t->hint.flags & (LOP_SEQUENTIAL | LOP_LOCK_HOLDER);
-	return lop_keeps_home(s, t) && !t->pace.ends && !t->pace.raised && !t->restricted && !awaited &&
-	       lop_cpus_has(&s->set[LOP_GREEN].cpus, cpu) && !lop_cpus_has(&s->taken, cpu);
-}
-
-lop_rule bool lop_is_paced(const struct lop_sched *s, const struct lop_task *t) { return lop_has_pace(s) && lop_has_home(s, t); }
-
-/* The CPU of the task's home, even while it runs elsewhere because it is late; LOP_NONE. */
-lop_rule s32 lop_home_of(const struct lop_sched *s, const struct lop_task *t)
-{
-	return lop_has_pace(s) && lop_keeps_home(s, t) ? (s32)lop_cpu_index(t->pace.home - 1) : LOP_NONE;
-}
-
-/* Whom a task with a home wakes shares its clock, so that a chain has one. 0: it has none. */
-lop_rule u64 lop_clock_of(const struct lop_sched *s, const struct lop_task *waker)
-{
-	return lop_has_pace(s) && lop_keeps_home(s, waker) && !waker->pace.ends ? waker->pace.clock_ns : 0;
-}
-
-/* The active task is one of those. */
-lop_rule bool lop_at_home(const struct lop_sched *s, const struct lop_task *t) { return t->set == LOP_GREEN && lop_is_paced(s, t); }
-
-/* When a paced task should be done at the latest. */
-lop_rule u64 lop_should_be_done_ns(const struct lop_task *t) { return t->pace.clock_ns + t->pace.interval_ns * LOP_BUSY_MOST_PERMILLE / 1000; }
-
-/* Until then, since it is looked at once it should be done. For other tasks the slice is bounded by others alone. */
-lop_rule u64 lop_until_late_ns(const struct lop_sched *s, const struct lop_task *t, u64 now_ns)
-{
-	u64 done_ns = lop_should_be_done_ns(t);
-	if (lop_has_light(s))
-		return lop_at_home(s, t) ? LOP_LIGHT_SLICE_NS : LOP_NO_TIME;
-	return lop_at_home(s, t) && now_ns < done_ns ? done_ns - now_ns : LOP_NO_TIME;
-}
-
-/* The active task was counted for a home that it has lost, or somebody or nobody waits for it by now. */
-lop_rule bool lop_is_miscounted(const struct lop_sched *s, const struct lop_task *t)
-{
-	if (t->background)
-		return !lop_nobody_waits(s, t);
-	return t->set == LOP_GREEN ? !lop_is_paced(s, t) : t->set == LOP_HIGH && lop_nobody_waits(s, t);
-}
-
-/* An adapter that is about to queue this task wakes it instead: it is miscounted, or fell behind its clock and is not counted. */
-lop_rule bool lop_wakes_anew(const struct lop_sched *s, const struct lop_task *t)
-{
-	return lop_has_pace(s) && !(t->hint.flags & LOP_SPINNING) && (t->counted ? lop_is_miscounted(s, t) : t->pace.ends || t->pace.raised);
-}
 
 /* Active tasks that were counted for homes, while there is none: they run on high cores. */
 lop_rule u32 lop_strays(const struct lop_sched *s)
 {
-	return lop_has_pace(s) && !s->pace.nr_homes ? lop_active(s, LOP_GREEN) - lop_background(s) : 0;
-}
-
-lop_rule enum lop_set lop_set_for(const struct lop_sched *s, const struct lop_task *t)
-{
-	if (lop_for_reserved(s, t))
-		return LOP_LOW;
-	return (lop_sees_gain(s) && lop_hardly_gains(t)) || lop_is_paced(s, t) || lop_nobody_waits(s, t) ? LOP_GREEN : LOP_HIGH;
+	return lop_has_ladder(s) && !s->pace.nr_homes ? lop_active(s, LOP_ROLE_AT_HOME) : 0;
 }
 
 /* Active tasks of the high set, and what is there in case more come: that takes no home (pace.h) from a task that has one. */
 lop_rule u32 lop_in_case(const struct lop_sched *s, u32 most)
 {
-	u32 active = lop_active(s, LOP_HIGH) + lop_strays(s), taken = active + (lop_has_pace(s) ? s->pace.nr_homes : 0);
+	u32 active = lop_active(s, LOP_ROLE_ORDINARY) + lop_strays(s), taken = active + (lop_has_ladder(s) ? s->pace.nr_homes : 0);
 	return active + (u32)lop_min(s->config.spare, most - lop_min(taken, most));
 }
 
@@ -123,7 +44,7 @@ lop_subprog u32 lop_target(const struct lop_sched *s lop_nonnull, enum lop_set s
 {
 	u32 want, most = lop_most_members(s);
 	if (set == LOP_GREEN) {
-		want = (u32)lop_min(lop_has_pace(s) ? s->pace.nr_homes + lop_background_wanted(s) : lop_active(s, LOP_GREEN), most - lop_min(s->set[LOP_HIGH].size, most));
+		want = (u32)lop_min(lop_has_ladder(s) ? s->pace.nr_homes + lop_background_wanted(s) : lop_active(s, LOP_ROLE_LOW_GAIN), most - lop_min(s->set[LOP_HIGH].size, most));
 		return (u32)lop_max(want, lop_has_light(s) ? s->set[LOP_GREEN].size : 0);
 	}
 	if (s->config.sizing == LOP_SIZE_ALL)
@@ -137,7 +58,7 @@ lop_subprog u32 lop_target(const struct lop_sched *s lop_nonnull, enum lop_set s
 	if (s->config.sizing == LOP_SIZE_BY_DEMAND && !lop_cpus_empty(&s->taken))
 		want += lop_cpus_common(&s->set[LOP_HIGH].cpus, &s->taken);
 	if (s->config.sizing == LOP_SIZE_BY_DEMAND && !lop_has_reserved(s))
-		want += lop_active(s, LOP_LOW);
+		want += lop_active(s, LOP_ROLE_RESERVED);
 	return (u32)lop_min(want, most);
 }
 
@@ -202,21 +123,6 @@ lop_rule u64 lop_app_leave(struct lop_sched *s, struct lop_app *app)
 	return lop_app_active(before) != 1 ? 0 : lop_count_app(s, lop_app_declared(before), -1);
 }
 
-/* What the task counts for in the upper half of its set's demand, while it is active. */
-lop_rule u64 lop_enter_demand(struct lop_sched *s, const struct lop_task *t, struct lop_app *app)
-{
-	if (t->background)
-		return LOP_ONE_BACKGROUND;
-	return t->set == LOP_HIGH ? lop_app_enter(s, app) : 0;
-}
-
-lop_rule u64 lop_leave_demand(struct lop_sched *s, const struct lop_task *t, struct lop_app *app)
-{
-	if (t->background)
-		return -LOP_ONE_BACKGROUND;
-	return t->set == LOP_HIGH ? lop_app_leave(s, app) : 0;
-}
-
 /*
  * The task becomes active (fork, clone, wakeup, end of spinning): active += 1. Once per wakeup, however often the
  * adapter reports it.
@@ -227,23 +133,21 @@ lop_rule void lop_count_active(struct lop_sched *s, struct lop_task *t, struct l
 	if (t->counted || (t->hint.flags & LOP_SPINNING))
 		return;
 	t->counted = true;
-	t->set = (u8)lop_set_for(s, t);
-	t->background = t->set == LOP_GREEN && lop_nobody_waits(s, t) && !lop_is_paced(s, t);
-	lop_atomic_add(&s->set[lop_set_index(t->set)].demand, 1 + lop_enter_demand(s, t, app));
+	t->role = (u8)lop_role_of(s, t);
+	lop_atomic_add(&s->active[t->role & (LOP_ROLES - 1)], 1 + (t->role == LOP_ROLE_ORDINARY ? lop_app_enter(s, app) : 0));
 }
 
 /* The task becomes inactive (block, exit, spinning announced): active -= 1. Its weight leaves its group only when it blocks: lop_weigh(). */
 lop_rule void lop_count_inactive(struct lop_sched *s, struct lop_task *t, struct lop_app *app, u64 now_ns)
 {
-	enum lop_set set = t->set == LOP_GREEN ? LOP_GREEN : LOP_HIGH;
+	enum lop_set set = t->role <= LOP_ROLE_RESERVED ? LOP_HIGH : LOP_GREEN; /* whose target may fall */
 	u32 before;
 	if (!t->counted)
 		return;
 	t->counted = false;
 	before = lop_target(s, set);
-	lop_assert((u32)s->set[lop_set_index(t->set)].demand > 0);
-	lop_atomic_add(&s->set[lop_set_index(t->set)].demand, -1ULL + lop_leave_demand(s, t, app));
-	t->background = false;
+	lop_assert(lop_active(s, t->role) > 0);
+	lop_atomic_add(&s->active[t->role & (LOP_ROLES - 1)], -1ULL + (t->role == LOP_ROLE_ORDINARY ? lop_app_leave(s, app) : 0));
 	lop_target_fell(&s->set[lop_set_index(set)], before, lop_target(s, set), now_ns);
 }
 
@@ -254,7 +158,7 @@ lop_rule void lop_count_inactive(struct lop_sched *s, struct lop_task *t, struct
 lop_rule void lop_open_for_demand(struct lop_sched *s)
 {
 	s32 domain = LOP_NONE;
-	if (lop_has_domains(s) && lop_active(s, LOP_HIGH) > lop_nr_ordinary(s) && !(lop_has_cap(s) && lop_nr_ordinary(s) >= s->config.most_high))
+	if (lop_has_domains(s) && lop_active(s, LOP_ROLE_ORDINARY) > lop_nr_ordinary(s) && !(lop_has_cap(s) && lop_nr_ordinary(s) >= s->config.most_high))
 		domain = lop_domain_off(s);
 	if (domain != LOP_NONE)
 		lop_switch_domain(s, domain, true);
@@ -282,7 +186,7 @@ lop_rule bool lop_count_declared(struct lop_sched *s, struct lop_app *app, u32 p
 	if (lop_app_active(before)) {
 		u64 by = lop_count_app(s, (u32)declared, 1) + lop_count_app(s, lop_app_declared(before), -1);
 		if (by)
-			lop_atomic_add(&s->set[LOP_HIGH].demand, by);
+			lop_atomic_add(&s->active[LOP_ROLE_ORDINARY], by);
 	}
 	lop_target_fell(&s->set[LOP_HIGH], target, lop_target(s, LOP_HIGH), now_ns);
 	return true;

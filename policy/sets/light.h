@@ -466,9 +466,9 @@ lop_subprog bool lop_light_ran(struct lop_sched *s lop_nonnull, struct lop_world
 		s->light.used[cpu] = lop_after_rest(s, s->light.used[cpu], s->light.at_ns[cpu], began_ns, cpu, ran_ns);
 		s->light.at_ns[cpu] = now_ns;
 	}
-	if (t->background)
+	if (t->role == LOP_ROLE_BACKGROUND)
 		return lop_light_speed(s, world, cpu, now_ns);
-	if (!t->counted || !lop_at_home(s, t) || lop_cpu_index(t->pace.home - 1) != cpu)
+	if (!t->counted || lop_own_cpu(s, t) != (s32)cpu)
 		return false;
 	if (!lop_is_heavy(s, t) && (lop_fits(s, lop_demand(t), cpu) || !lop_faster_is_idle(s, cpu)) && !lop_keeps_one_waiting(s, cpu))
 		return lop_light_speed(s, world, cpu, now_ns);
@@ -539,6 +539,6 @@ lop_rule void lop_pace_exits(struct lop_sched *s, struct lop_world *world, struc
 {
 	if (lop_has_light(s))
 		lop_light_exits(s, t, now_ns);
-	else if (lop_has_pace(s))
+	else if (lop_has_ladder(s))
 		lop_give_home_up(s, world, t, now_ns);
 }

@@ -58,7 +58,7 @@ lop_subprog s32 lop_earliest(const struct lop_cpus *candidates lop_nonnull, cons
 	u32 from = 0, n;
 	lop_for(n, 0, most) {
 		u64 ns;
-		cpu = left ? (s32)(from - 64 + lop_lowest_bit(left)) : lop_cpus_next(candidates, from);
+		cpu = left ? (s32)(from - 64 + lop_lowest_bit(left)) : lop_cpus_seek(candidates, from);
 		if (cpu < 0)
 			break;
 		if (!left) {
@@ -111,7 +111,7 @@ lop_subprog s32 lop_joiner(const struct lop_sched *s lop_nonnull, struct lop_wor
 	if (set == LOP_GREEN)
 		lop_cpus_drop(candidates, &s->set[LOP_GREEN].cpus);
 	else if (lop_has_green(s))
-		lop_cpus_avoid(candidates, lop_has_pace(s) ? &s->set[LOP_GREEN].pinned : &s->set[LOP_GREEN].cpus);
+		lop_cpus_avoid(candidates, lop_has_ladder(s) ? &s->set[LOP_GREEN].pinned : &s->set[LOP_GREEN].cpus);
 	if (lop_cpus_empty(candidates))
 		return LOP_NONE;
 	if (lop_has_reserved(s))
@@ -119,11 +119,11 @@ lop_subprog s32 lop_joiner(const struct lop_sched *s lop_nonnull, struct lop_wor
 	if (lop_has_sensors(s))
 		lop_cpus_avoid(candidates, &s->heat.hot);
 	lop_cpus_avoid(candidates, &s->membership.beside_high);
-	if (lop_has_pace(s) && set == LOP_GREEN)
+	if (lop_has_ladder(s) && set == LOP_GREEN)
 		lop_keep_cheapest(s, candidates);
 	else
 		lop_prefer_fast(s, candidates);
-	if (lop_has_pace(s))
+	if (lop_has_ladder(s))
 		lop_cpus_avoid(candidates, &s->set[LOP_GREEN].cpus);
 	lop_cpus_prefer(candidates, &s->membership.warm);
 	lop_prefer_node(s, candidates, home_node);
@@ -167,7 +167,7 @@ lop_subprog s32 lop_leaver(const struct lop_sched *s lop_nonnull, struct lop_wor
 	u32 best_rank = 0;
 	int n;
 	lop_cpus_and(candidates, &s->set[lop_set_index(set)].cpus, &s->idle);
-	if (lop_has_pace(s))
+	if (lop_has_ladder(s))
 		lop_cpus_drop(candidates, &s->set[LOP_GREEN].pinned); /* homes */
 	lop_for(n, 0, LOP_MAX_CPUS) {
 		u32 rank, c;

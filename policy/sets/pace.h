@@ -404,7 +404,7 @@ lop_rule void lop_pace_ran(struct lop_sched *s, struct lop_task *t, u32 cpu, u64
 {
 	struct lop_paced *p = &t->pace;
 	u64 passed_ns = now_ns - p->clock_ns;
-	bool was_paced = t->set == LOP_GREEN && lop_is_paced(s, t);
+	bool was_paced = t->role == LOP_ROLE_AT_HOME && lop_has_home(s, t);
 	p->work_ns += ran_ns * lop_rate_permille(s, cpu) / 1000;
 	if (!p->home || p->ends)
 		return;

@@ -27,7 +27,7 @@ lop_rule void lop_note_taken(struct lop_sched *s, u32 cpu, bool taken, u64 now_n
 lop_rule bool lop_is_short(const struct lop_sched *s)
 {
 	const struct lop_members *high = &s->set[LOP_HIGH];
-	return high->size < s->nr_open + lop_nr_bound(s) && lop_active(s, LOP_HIGH) + lop_cpus_common(&high->cpus, &s->taken) <= high->size &&
+	return high->size < s->nr_open + lop_nr_bound(s) && lop_active(s, LOP_ROLE_ORDINARY) + lop_cpus_common(&high->cpus, &s->taken) <= high->size &&
 	       lop_cpus_first(&high->cpus, &s->idle, &s->topology.isolated) < 0;
 }
 
@@ -56,7 +56,7 @@ lop_rule void lop_suspects(const struct lop_sched *s, struct lop_cpus *out)
 	const struct lop_cpus *high = &s->set[LOP_HIGH].cpus;
 	bool waits = lop_served_from(s, LOP_HIGH, 0) >= 0 || lop_any_stranded(s);
 	u64 members = lop_all_if(waits && (lop_is_short(s) || lop_cpus_meet(high, &s->idle)));
-	u64 green = lop_all_if(lop_has_pace(s) && lop_served_from(s, LOP_GREEN, 0) >= 0);
+	u64 green = lop_all_if(lop_has_ladder(s) && lop_served_from(s, LOP_GREEN, 0) >= 0);
 	int i;
 	lop_for_words(i) {
 		u32 n = i & (LOP_CPU_WORDS - 1);

@@ -51,7 +51,7 @@ lop_subprog bool lop_note_high(struct lop_sched *s lop_nonnull, u32 cpu, bool hi
 /* CPUs with work that waits for them alone: a rule gave it to the CPU (pull.h), or it is a home of paced tasks. */
 lop_rule u64 lop_counted_on_word(const struct lop_sched *s, u32 n)
 {
-	return s->queues.given.word[n] | (lop_has_pace(s) ? s->queues.cpu_waiting.word[n] & s->set[LOP_GREEN].cpus.word[n] : 0);
+	return s->queues.given.word[n] | (lop_has_ladder(s) ? s->queues.cpu_waiting.word[n] & s->set[LOP_GREEN].cpus.word[n] : 0);
 }
 
 /* CPUs with stranded work, which they will not fetch: a higher class has the CPU, or it went offline. */
@@ -103,7 +103,7 @@ lop_subprog bool lop_leave(struct lop_sched *s lop_nonnull, struct lop_world *wo
 	s->membership.left_ns.ns[cpu] = now_ns;
 	if (set == LOP_HIGH)
 		lop_note_high(s, cpu, false);
-	else if (lop_has_pace(s))
+	else if (lop_has_ladder(s))
 		lop_close_home(s, cpu);
 	s->membership.demotions++;
 	lop_env_set_changed(world, cpu, lop_cpus_has(&s->online, cpu) ? LOP_LOW : LOP_OFFLINE);
@@ -113,7 +113,7 @@ lop_subprog bool lop_leave(struct lop_sched *s lop_nonnull, struct lop_world *wo
 /* A green core becomes high, and so do the pins of tasks that count on it. It is no home any more. */
 lop_rule void lop_leave_green_for_high(struct lop_sched *s, u32 cpu)
 {
-	if (lop_has_pace(s))
+	if (lop_has_ladder(s))
 		lop_close_home(s, cpu);
 	if (lop_cpus_take(&s->set[LOP_GREEN].cpus, cpu))
 		s->set[LOP_GREEN].size--;
@@ -142,7 +142,7 @@ lop_subprog bool lop_join(struct lop_sched *s lop_nonnull, struct lop_world *wor
 		lop_clear(s, world, cpu);
 	if (set == LOP_HIGH)
 		lop_leave_green_for_high(s, cpu);
-	else if (lop_has_pace(s) && !lop_is_home(s, cpu))
+	else if (lop_has_ladder(s) && !lop_is_home(s, cpu))
 		s->pace.rung[cpu] = lop_cheapest_rung(s, cpu);
 	lop_cpus_add(&m->cpus, cpu);
 	m->size++;
@@ -207,10 +207,10 @@ lop_rule s32 lop_next_evicted(const struct lop_sched *s, enum lop_set set)
 	const struct lop_members *m = &s->set[lop_set_index(set)];
 	s32 cpu = lop_cpus_first(&m->cpus, &m->cpus, &s->online);
 	if (cpu < 0 && lop_has_domains(s))
-		cpu = lop_cpus_first(&m->cpus, &s->off, set == LOP_GREEN && lop_has_pace(s) ? &s->set[LOP_HIGH].cpus : &m->pinned);
+		cpu = lop_cpus_first(&m->cpus, &s->off, set == LOP_GREEN && lop_has_ladder(s) ? &s->set[LOP_HIGH].cpus : &m->pinned);
 	if (cpu < 0 && lop_has_isolated(s))
 		cpu = lop_cpus_first(&m->cpus, &s->topology.isolated, &m->pinned);
-	if (cpu < 0 && lop_has_pace(s) && set == LOP_GREEN)
+	if (cpu < 0 && lop_has_ladder(s) && set == LOP_GREEN)
 		cpu = lop_cpus_first(&m->cpus, &s->membership.beside_high, &m->pinned);
 	return cpu < 0 && set == LOP_HIGH ? lop_next_over_cap(s) : cpu;
 }
@@ -260,7 +260,7 @@ lop_rule bool lop_evict_one(struct lop_sched *s, struct lop_world *world, enum l
 	if (cpu < 0)
 		return false;
 	lop_leave(s, world, lop_cpu_index((u32)cpu), set, now_ns);
-	if (lop_has_cap(s) || (set == LOP_GREEN && lop_has_pace(s)))
+	if (lop_has_cap(s) || (set == LOP_GREEN && lop_has_ladder(s)))
 		lop_clear(s, world, (u32)cpu);
 	return true;
 }
@@ -268,7 +268,7 @@ lop_rule bool lop_evict_one(struct lop_sched *s, struct lop_world *world, enum l
 /* Which core joins by demand; LOP_NONE. Not one of a memory domain that is off: it would be evicted at once. */
 lop_rule s32 lop_joins_by_demand(const struct lop_sched *s, struct lop_world *world, enum lop_set set, s32 home_node)
 {
-	s32 cpu = set == LOP_GREEN && lop_has_pace(s) ? lop_background_joiner(s, world) : lop_joiner(s, world, set, &s->online, home_node);
+	s32 cpu = set == LOP_GREEN && lop_has_ladder(s) ? lop_background_joiner(s, world) : lop_joiner(s, world, set, &s->online, home_node);
 	return cpu >= 0 && lop_has_domains(s) && lop_is_off(s, (u32)cpu) ? LOP_NONE : cpu;
 }
 

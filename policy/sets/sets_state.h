@@ -7,7 +7,6 @@
 struct lop_members {
 	struct lop_cpus cpus;
 	u32 size;
-	u64 demand;                        /* lop_active(); above bit 32, for the high set lop_undeclared(), for the green one lop_background() */
 	struct lop_cpus pinned;            /* CPUs that active tasks of limited affinity need as members */
 	u64 below_since_ns[LOP_MAX_CPUS + 1]; /* [k]: since when the k-th member is beyond the target, if it is */
 	u64 look_ns;                       /* when some member that is surplus has rested (room.h) */

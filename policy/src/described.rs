@@ -2,7 +2,7 @@
 //! The policy's state from outside: the machine that fills it before the start, and questions that it answers.
 
 use super::ffi;
-use super::{CpuBits, Rank, Reserve, Sched, Set, Task, MAX_CPUS};
+use super::{role, CpuBits, Rank, Reserve, Sched, Set, Task, MAX_CPUS};
 
 impl CpuBits {
     pub fn of(cpus: impl IntoIterator<Item = usize>) -> Self {
@@ -96,10 +96,15 @@ impl Sched {
     pub fn size(&self, set: Set) -> u32 {
         self.set[set as usize].size
     }
-    /// Runnable tasks of the set that do not spin.
+    /// Runnable tasks that do not spin, of the roles that this set serves; `Low`: of the reserved CPU.
     #[must_use]
     pub fn active(&self, set: Set) -> u32 {
-        unsafe { ffi::lop_active(self, set) }
+        let of = |role: u32| self.active[role as usize] as u32;
+        match set {
+            Set::High => of(role::ORDINARY),
+            Set::Low => of(role::RESERVED),
+            _ => of(role::AT_HOME) + of(role::BACKGROUND) + of(role::LOW_GAIN),
+        }
     }
     /// Size that the set should have (policy/sets/demand.h).
     #[must_use]

@@ -26,7 +26,7 @@ pub use ffi::{
     lop_goal as Goal, lop_goal_config as GoalConfig, lop_green_work as GreenWork, lop_group as Group, lop_hint as Hint,
     lop_hint_flags as hint_flags, lop_mean as Mean, lop_memory_class as MemoryClass, lop_next as Next,
     lop_point as Point, lop_policy as Named, lop_power as Power, lop_rank as Rank, lop_reserve as Reserve,
-    lop_rules as rules, lop_rung as Rung, lop_sched as Sched, lop_set as Set, lop_sizing as Sizing,
+    lop_role as role, lop_rules as rules, lop_rung as Rung, lop_sched as Sched, lop_set as Set, lop_sizing as Sizing,
     lop_traits as Traits,
 };
 pub use names::PolicyName;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Tasks, applications and groups: how each begins, and what its owner declares about it.
 
-use super::{ffi, App, Group, Rank, Set, NONE};
+use super::{ffi, role, App, Group, Rank, NONE};
 use std::ops::{Deref, DerefMut};
 
 /// `struct lop_task`, followed by the adapter's number.
@@ -23,7 +23,6 @@ impl Task {
             last_queue: NONE,
             queue: NONE,
             wanted_domain: NONE,
-            set: Set::High as u8,
             ..Default::default()
         };
         Self { policy, id }
@@ -52,6 +51,14 @@ impl Deref for Task {
 impl DerefMut for Task {
     fn deref_mut(&mut self) -> &mut ffi::lop_task {
         &mut self.policy
+    }
+}
+
+impl ffi::lop_task {
+    /// Its present role is that of work that nobody waits for (policy/sets/role.h).
+    #[must_use]
+    pub fn is_background(&self) -> bool {
+        u32::from(self.role) == role::BACKGROUND
     }
 }
 

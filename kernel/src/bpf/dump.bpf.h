@@ -5,7 +5,7 @@
 void BPF_STRUCT_OPS(lopsided_dump, struct scx_dump_ctx *dctx)
 {
 	scx_bpf_dump("lopsided: active %u, target %u, high %u, promotions %llu, demotions %llu, timer in %lld ns\n",
-		     lop_active(&lopsided, LOP_HIGH), lop_target(&lopsided, LOP_HIGH), lopsided.set[LOP_HIGH].size,
+		     lop_active(&lopsided, LOP_ROLE_ORDINARY), lop_target(&lopsided, LOP_HIGH), lopsided.set[LOP_HIGH].size,
 		     lopsided.membership.promotions, lopsided.membership.demotions,
 		     lopsided.timer_at_ns ? (s64)(lopsided.timer_at_ns - bpf_ktime_get_ns()) : -1LL);
 	scx_bpf_dump("lopsided: declared parallelism %u, active applications without %u\n", lopsided.membership.declared_sum, lop_undeclared(&lopsided));

@@ -23,7 +23,7 @@ const volatile u32 nr_words = 8;
 #define lop_sees_gain(s) false
 /* Whether work that a clock paces or that nobody waits for has green cores. If not, the verifier drops the rules of that set. */
 const volatile bool paces;
-#define lop_has_pace(s) (paces)
+#define lop_has_ladder(s) (paces)
 #define lop_has_green(s) (paces)
 /* Whether light work has homes (policy/sets/light.h). */
 const volatile bool places_light;
@@ -274,10 +274,10 @@ void BPF_STRUCT_OPS(lopsided_enqueue, struct task_struct *p, u64 enq_flags)
 		queue(c, p, t, lop_cpu_index((u32)(t->place >= 0 ? t->place : scx_bpf_task_cpu(p))));
 	t->place = LOP_NONE;
 	insert(c, p, enq_flags);
-	if (t->task.queue == LOP_NONE || t->task.nr_allowed == 1 || lop_for_reserved(&lopsided, &t->task))
+	if (t->task.queue == LOP_NONE || t->task.nr_allowed == 1)
 		return;
-	if (lop_at_home(&lopsided, &t->task)) { /* a higher class that shares leaves it there */
-		if (!higher_classes_share)
+	if (lop_own_cpu(&lopsided, &t->task) >= 0) { /* a higher class that shares leaves it at its home */
+		if (t->task.role == LOP_ROLE_AT_HOME && !higher_classes_share)
 			look_around(c);
 		return;
 	}
@@ -285,7 +285,7 @@ void BPF_STRUCT_OPS(lopsided_enqueue, struct task_struct *p, u64 enq_flags)
 		look_around(c);
 		return;
 	}
-	if (t->task.background && lop_usable_set(&lopsided, &t->task) == LOP_GREEN) {
+	if (t->task.role == LOP_ROLE_BACKGROUND && lop_usable_set(&lopsided, &t->task) == LOP_GREEN) {
 		look_for_taken(c);
 		if (lop_cpus_meet(&lopsided.set[LOP_GREEN].cpus, &lopsided.idle))
 			look_in_a_slice(c);
@@ -438,7 +438,7 @@ void BPF_STRUCT_OPS(lopsided_tick, struct task_struct *p)
 		hear(p, t);
 	}
 	if (t && t->task.counted && lop_cpus_has(&lopsided.online, cpu) &&
-	    (!lop_may_go_on(&lopsided, &t->task, cpu) || lop_wakes_anew(&lopsided, &t->task) || is_bound_no_more(p, t)))
+	    (!lop_may_go_on(&lopsided, &t->task, cpu) || is_bound_no_more(p, t)))
 		scx_bpf_task_set_slice(p, 0);
 }
 

@@ -222,7 +222,7 @@ bool counts_on_taken(unsigned number)
 s32 home_of(unsigned number)
 {
 	const struct lop_task *t = &states[number].task;
-	return paces && t->set == LOP_GREEN && t->queue >= 0 && t->queue < LOP_MAX_CPUS && !t->goes_first ? t->queue : LOP_NONE;
+	return t->role == LOP_ROLE_AT_HOME && t->queue >= 0 && t->queue < LOP_MAX_CPUS && !t->goes_first ? t->queue : LOP_NONE;
 }
 
 bool will_look(void) { return lopsided.queues.look && timer_is_set(); }
@@ -326,7 +326,7 @@ const char *find_fault(unsigned *cpu)
 	}
 	if (!fault && paces && lop_cpus_common(&lopsided.set[LOP_GREEN].pinned, &lopsided.topology.cpus) != lopsided.pace.nr_homes)
 		fault = "the number of homes is wrong";
-	if (!fault && lop_active(&lopsided, LOP_HIGH) + lop_active(&lopsided, LOP_GREEN) != active)
+	if (!fault && lop_active(&lopsided, LOP_ROLE_ORDINARY) + lop_active(&lopsided, LOP_ROLE_AT_HOME) + lop_active(&lopsided, LOP_ROLE_BACKGROUND) != active)
 		fault = "the count of active tasks is wrong";
 	if (!fault && lopsided.membership.lock)
 		fault = "the lock of the sets is still held";
@@ -341,7 +341,7 @@ void print_program(void)
 	       lop_target(&lopsided, LOP_GREEN), (unsigned long long)lopsided.set[LOP_GREEN].pinned.word[0]);
 	printf("high %llx size %u, target %u, active %u, idle %llx, unsure %llx, taken %llx, pinned %llx, waiting %llx and %llx, claimed %llx, given %llx, timer %lld ns\n",
 	       (unsigned long long)lopsided.set[LOP_HIGH].cpus.word[0], lopsided.set[LOP_HIGH].size, lop_target(&lopsided, LOP_HIGH),
-	       lop_active(&lopsided, LOP_HIGH), (unsigned long long)lopsided.idle.word[0], (unsigned long long)unsure.word[0],
+	       lop_active(&lopsided, LOP_ROLE_ORDINARY), (unsigned long long)lopsided.idle.word[0], (unsigned long long)unsure.word[0],
 	       (unsigned long long)lopsided.taken.word[0], (unsigned long long)lopsided.set[LOP_HIGH].pinned.word[0],
 	       (unsigned long long)lopsided.queues.cpu_waiting.word[0], (unsigned long long)lopsided.queues.domain_waiting.word[0],
 	       (unsigned long long)lopsided.fast.claimed.word[0], (unsigned long long)lopsided.queues.given.word[0],
@@ -351,6 +351,6 @@ void print_program(void)
 void print_task(unsigned number)
 {
 	const struct lop_task_state *t = &states[number];
-	printf("  counted %d, set %d, queue %d, claimed %d, place %d, anchor %d, given %u, home %u%s\n", t->task.counted, t->task.set, t->task.queue, t->claimed,
+	printf("  counted %d, role %d, queue %d, claimed %d, place %d, anchor %d, given %u, home %u%s\n", t->task.counted, t->task.role, t->task.queue, t->claimed,
 	       t->place, t->task.anchor, t->task.given, t->task.pace.home, t->task.pace.ends ? " ends" : "");
 }

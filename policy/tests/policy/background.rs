@@ -94,8 +94,11 @@ fn each_has_a_core_of_the_cheapest_kind_that_is_free() {
     assert!(fast < 2);
     assert_eq!([2, 3, fast].map(|cpu| rate_permille(&bench, cpu)), [200, 200, 500]);
     assert_eq!((bench.high(), bench.policy.active(Set::High)), (vec![], 0));
+    bench.pass(2 * HOLD);
     bench.block_all(&ids);
-    bench.pass(HOLD);
+    bench.pass(HOLD - 1);
+    assert_eq!(bench.green().len(), 3, "T_hold begins when they block");
+    bench.pass(1);
     assert_eq!((bench.green(), bench.high()), (vec![], vec![]));
 }
 
@@ -142,7 +145,7 @@ fn it_gives_way_at_once() {
     for n in 0..200 {
         let cpu = n % 4;
         bench.pass(2 * MS);
-        ran += u32::from(bench.tasks[bench.running[cpu].expect("all are busy")].background);
+        ran += u32::from(bench.tasks[bench.running[cpu].expect("all are busy")].is_background());
         bench.run_and_preempt(cpu, 2 * MS);
     }
     assert!(ran > 0, "weights count where no core is left");

@@ -391,7 +391,7 @@ impl Bench {
             }
         }
         while let Some(cpu) = self.world.preempted.pop_front() {
-            let gives_way = |id: usize| self.tasks[id].background && !self.policy.may_go_on(&self.tasks[id], cpu);
+            let gives_way = |id: usize| self.tasks[id].is_background() && !self.policy.may_go_on(&self.tasks[id], cpu);
             let must_go = |id: usize| self.policy.must_go(cpu) || gives_way(id);
             if self.running[cpu as usize].is_some_and(must_go) {
                 // In tests a slice ends only where a test ends it, and tasks pay only for those slices.

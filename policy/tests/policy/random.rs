@@ -2,7 +2,7 @@
 //! Whatever happens, in whatever order: no task is lost, no count is wrong, every task runs.
 
 use crate::bench::{config, point, Bench, HOLD, LAST_HOLD, MS};
-use lop_policy::{hint_flags, Config, CpuPlace, GreenWork, Point, Reserve, Set};
+use lop_policy::{hint_flags, role, Config, CpuPlace, GreenWork, Point, Reserve, Set};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -277,14 +277,23 @@ impl Story {
             in_group.map(|&task| bench.tasks[task].weight).sum::<u32>(),
             "its runnable tasks, spinning or not"
         );
-        let background = bench.tasks.iter().filter(|task| task.background);
-        assert_eq!(
-            background.clone().count() as u64,
-            bench.policy.set[Set::Green as usize].demand >> 32
-        );
-        assert!(background
-            .into_iter()
-            .all(|task| task.counted && task.set == Set::Green as u8));
+        for role in [
+            role::ORDINARY,
+            role::RESERVED,
+            role::AT_HOME,
+            role::BACKGROUND,
+            role::LOW_GAIN,
+        ] {
+            let of_role = bench
+                .tasks
+                .iter()
+                .filter(|task| task.counted && u32::from(task.role) == role);
+            assert_eq!(
+                of_role.count(),
+                bench.policy.active[role as usize] as u32 as usize,
+                "role {role}"
+            );
+        }
         let of_apps: u32 = bench.apps.iter().map(|app| app.active()).sum();
         assert!(of_apps as usize <= active);
         if self.ranks {

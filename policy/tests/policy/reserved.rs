@@ -383,6 +383,23 @@ fn what_waited_for_the_reserved_cpu_is_demand_once_it_is_given_up() {
     assert_eq!((bench.policy.active(Set::Low), bench.target()), (0, 0));
 }
 
+/// T_hold begins when they block, also for those that were not looked at since it was given up.
+#[test]
+fn what_ran_on_the_reserved_cpu_leaves_its_member_after_t_hold() {
+    let mut bench = Bench::new(4, asked(), flat);
+    let daemons = [system(&mut bench), system(&mut bench), system(&mut bench)];
+    bench.wake_all(&daemons);
+    bench.pass(300 * MS);
+    bench.pass(2 * HOLD);
+    assert_eq!((bench.reserved(), bench.size()), (None, 3));
+    assert_eq!(bench.policy.active(Set::Low), 3);
+    bench.block_all(&daemons);
+    bench.pass(HOLD - 1);
+    assert_eq!(bench.size(), 3);
+    bench.pass(1);
+    assert_eq!(bench.size(), 1);
+}
+
 /// Of a set of fixed size it is no demand: two of four CPUs are high, and stay two.
 #[test]
 fn a_set_of_fixed_size_does_not_grow_once_the_reserved_cpu_is_given_up() {

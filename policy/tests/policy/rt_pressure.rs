@@ -2,7 +2,7 @@
 //! Members that a higher scheduling class takes.
 
 use crate::bench::{Bench, HOLD};
-use lop_policy::{CpuBits, Sched, Set, Sizing};
+use lop_policy::{role, CpuBits, Sched, Set, Sizing};
 
 /// A real-time task takes one of two members: the set has three until that ends, and two again after the hold time.
 #[test]
@@ -35,8 +35,8 @@ fn a_fixed_size_is_not_made_up_for() {
     let mut sched = Box::<Sched>::default();
     sched.nr_open = 128;
     sched.config.spare = 1;
+    sched.active[role::ORDINARY as usize] = 4 << 32 | 4;
     let high = &mut sched.set[Set::High as usize];
-    high.demand = 4 << 32 | 4;
     high.cpus = CpuBits::of([1, 2, 65]);
     sched.taken = CpuBits::of([2, 3, 65]);
     assert_eq!(sched.target(Set::High), 7);

@@ -191,7 +191,7 @@ impl World<'_, Policy> {
         };
         let task = &self.work.tasks[id as usize].policy;
         let (handle, watched) = (self.scheduler.handle, Policy::watches_slices(self, cpu, id));
-        if handle.must_go(cpu as u32) || (watched && (handle.wakes_anew(task) || !handle.may_go_on(task, cpu as u32))) {
+        if handle.must_go(cpu as u32) || (watched && !handle.may_go_on(task, cpu as u32)) {
             self.queue_anew(&[cpu as u32]);
         }
     }
@@ -321,7 +321,7 @@ impl Scheduler for Policy {
             world.scheduler.config.green == GreenWork::Paced,
             &world.work.tasks[id as usize].policy,
         );
-        paces && (task.pace.home != 0 || task.background || is_green())
+        paces && (task.pace.home != 0 || task.is_background() || is_green())
     }
     fn after_slice(world: &mut World<'_, Self>, cpu: usize, id: u32) -> AfterSlice {
         let call = world.call(id);
