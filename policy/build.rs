@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 /// Rules that Rust calls, without their `lop_`. They are inline, so bindgen generates a function around each.
 const CALLED: &str = "
     choose set_times default_hold_ns leave_out make_ladder cost_uj cheapest
-    start cpu_idle cpu_taken cpu_online cpu_offline timer rotate_heat pace_exits
+    start cpu_idle cpu_taken cpu_online cpu_offline timer is_partial rotate_heat pace_exits
     wake put enqueue wait_at_claimed dispatch goes_on anything_waits dequeue
     running started stopping stopped block forget ended spin set_hints claim_late note_caught_up must_go came_too_late is_short
     set_allowed anchor_anew set_weight group_set_weight weight_of_nice weight_of_share weight_1024 weight_of_user
-    declare declare_length born median_length clamp_speedup
+    declare share_memory declare_length born median_length clamp_speedup
     undeclared target due_at_ns joiner leaver queue_waits slice_ns on_reserved_core is_usable may_go_on wakes_anew
     clock_of until_late_ns owner_says_nobody_waits
     ranks_before displaces

@@ -25,12 +25,6 @@ struct lop_placement {
 	bool claimed;
 };
 
-/* A group of tasks lives on the node where its first task was placed. */
-lop_rule s32 lop_home_node(const struct lop_app *app)
-{
-	return app && app->shares_memory ? app->home_node : LOP_NONE;
-}
-
 /* The task runs on that CPU, or waits for it. */
 lop_rule struct lop_placement lop_place_at(struct lop_sched *s, struct lop_task *t, u32 cpu)
 {

@@ -305,6 +305,10 @@ impl Policy {
     pub fn declare_length(&mut self, task: &mut Task, app: &mut App, length: u32) {
         self.handle().declare_length(task, app, length);
     }
+    /// The tasks of the application share its memory.
+    pub fn share_memory(&mut self, task: &Task, app: &mut App) {
+        self.handle().share_memory(task, app, NONE);
+    }
     /// The active tasks that the high set is sized for.
     pub fn active(&self) -> u32 {
         self.handle().active(Set::High)

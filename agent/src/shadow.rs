@@ -85,7 +85,7 @@ impl Shadow {
         self.policy.answers.now_ns
     }
 
-    /// Adds a blocked task; tasks of one application share its number.
+    /// Adds a blocked task; tasks of one application share its number, and its memory.
     pub fn add(&mut self, id: u32, app: u32, allowed: &Cpus, length: u32) {
         let members = self.apps.entry(app).or_insert_with(|| Members {
             app: Box::new(App::new(0)),
@@ -94,6 +94,9 @@ impl Shadow {
         });
         let mut task = self.policy.task(id, &members.app, allowed);
         members.tasks += 1;
+        if members.tasks > 1 && !members.app.shares_memory {
+            self.policy.share_memory(&task, &mut members.app);
+        }
         if length > 0 {
             self.policy.declare_length(&mut task, &mut members.app, length);
         }

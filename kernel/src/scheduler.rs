@@ -5,6 +5,7 @@
 mod above;
 mod config;
 mod decisions;
+mod heat;
 mod isolation;
 mod libbpf_log;
 mod limits;
@@ -24,6 +25,7 @@ use crate::requests::{GoalRequest, Inbox};
 use crate::status::{Counts, Status};
 use crate::support::Missing;
 use decisions::DecisionLog;
+use heat::Heat;
 use isolation::Isolation;
 use limits::Limits;
 use lop_machine::costs::{self, Watts};
@@ -34,7 +36,7 @@ use pages::Pages;
 pub use plan::check as check_choice;
 use plan::Planner;
 use program::interface::lop_look as Look;
-use program::{Ended, Program};
+use program::{Ended, Program, Readings};
 use reserved::Reservation;
 use rustix::event::{PollFd, PollFlags};
 use speeds::{LateGovernors, SpeedSetter};
@@ -208,18 +210,22 @@ fn follow_once(
     let mut speeds = SpeedSetter::open(&options, observer)?;
     plan::check(options.policy, &machine)?;
     let watts = costs::find(&options.root, &machine);
-    let config = config::of(&options, &machine, &watts, speeds.tells_any_speed());
+    let heat = Heat::of(&options, &machine);
+    let config = config_of(&options, &machine, &watts, &speeds, heat.as_ref());
     let planner = Planner::of(&config, &options);
     if planner.is_none() && options.intensity.is_some() {
         observer.note("--intensity is not needed: with one memory domain and one kind of core nothing is planned");
     }
-    let measures = planner.as_ref().is_some_and(Planner::measures);
+    let readings = Readings {
+        misses: planner.as_ref().is_some_and(Planner::measures),
+        heat: heat.as_ref().is_some_and(Heat::is_watched),
+    };
     let map = pages.as_ref().and_then(Pages::map);
-    let mut program = Program::load(&options, &machine, config, &speeds.wishes(), measures, map)?;
+    let mut program = Program::load(&options, &machine, config, &speeds.wishes(), readings, map)?;
     decisions.machine(&machine, &program.config())?;
     // Writing a log takes long: above the policy, it would keep a CPU from all tasks that may run nowhere else.
     let is_brief = options.decisions.is_none();
-    if is_brief && (speeds.writes() || planner.is_some()) {
+    if is_brief && (speeds.writes() || planner.is_some() || readings.heat) {
         above::stay_out_of_demand(observer);
     }
     if inbox.stop_wanted() {
@@ -260,6 +266,7 @@ fn follow_once(
         speeds,
         reservation,
         planner,
+        heat,
         isolation: Isolation::of(&options.root, &machine, Instant::now()),
         limits: Limits::of(&options, Instant::now()),
         goals,
@@ -291,7 +298,7 @@ fn follow_once(
     } = life;
     pages.iter().for_each(|pages| pages.unload());
     let ended = ended.and_then(|reload| Ok((program.detach()?, reload)));
-    decisions.records(&program.records())?;
+    decisions.records(&program.last_records())?;
     decisions.end(program.log_faults())?;
     let restored = speeds.restore();
     let end = match ended {
@@ -311,6 +318,7 @@ struct Life<'a> {
     speeds: SpeedSetter,
     reservation: Reservation,
     planner: Option<Planner>,
+    heat: Option<Heat>,
     isolation: Isolation,
     limits: Limits,
     goals: &'a mut Follower,
@@ -337,6 +345,7 @@ impl Life<'_> {
         let reserved = self.program.reserved();
         status.reserved_cpu = reserved.map(|reserved| reserved.cpu);
         status.reserved = self.reservation.describe(reserved);
+        status.heat = self.heat.as_ref().map(Heat::describe);
         status.plan = self.planner.as_ref().map(Planner::describe).unwrap_or_default();
     }
 
@@ -347,6 +356,7 @@ impl Life<'_> {
             self.lost_records = lost_records;
             self.speeds.set(self.program.wishes(&self.machine), observer);
             self.limits.look(Instant::now());
+            self.heat.iter_mut().for_each(|heat| heat.wake(Instant::now()));
         }
     }
 
@@ -364,6 +374,7 @@ impl Life<'_> {
             let isolation_in = self.isolation.due_in(now);
             let next = [
                 plan_in,
+                self.heat.as_ref().and_then(|heat| heat.due_in(now)),
                 self.speeds.due_in(),
                 isolation_in,
                 self.limits.due_in(now),
@@ -385,6 +396,7 @@ impl Life<'_> {
                 self.reservation.end(&mut self.speeds, observer);
             }
             self.plan(has(Kind::Look), observer)?;
+            self.swap_hot(has(Kind::Warms), Instant::now(), observer)?;
             decisions.records(&records)?;
             inbox.answer(|| {
                 self.fill(status);
@@ -411,13 +423,24 @@ impl Life<'_> {
 
 impl Life<'_> {
     fn config(&self) -> Config {
-        config::of(&self.options, &self.machine, &self.watts, self.speeds.tells_any_speed())
+        config_of(
+            &self.options,
+            &self.machine,
+            &self.watts,
+            &self.speeds,
+            self.heat.as_ref(),
+        )
     }
 
     fn fill_goal(&self, status: &mut Status) {
         status.aim_at(self.aim.as_ref());
         status.rules = config::rules_for_people(&self.program.config());
-        status.goal_effects = config::effects(&self.options, &self.machine, &self.watts, self.speeds.tells_any_speed());
+        status.goal_effects = config::effects(
+            &self.options,
+            &self.machine,
+            &self.watts,
+            self.speeds.range(&self.machine),
+        );
         status.goal_effects.extend(self.speeds.of_goal().map(str::to_string));
     }
 
@@ -489,6 +512,43 @@ impl Life<'_> {
             self.program.look_no_more();
         }
         Ok(())
+    }
+}
+
+impl Life<'_> {
+    /// Reads temperatures, and lets the policy swap CPUs by them, every 10 s while the set of high CPUs is partial.
+    fn swap_hot(&mut self, warms: bool, now: Instant, observer: &mut dyn Observer) -> Result<(), KernelError> {
+        let Some(heat) = self.heat.as_mut().filter(|heat| heat.is_watched()) else {
+            return Ok(());
+        };
+        if warms {
+            heat.wake(now);
+        }
+        if heat.due_in(now).is_none_or(|left| !left.is_zero()) {
+            return Ok(());
+        }
+        heat.take_due(now);
+        self.program.read_heat_no_more();
+        if !self.program.sched().is_partial() {
+            return Ok(());
+        }
+        let (temperatures_mc, fault) = heat.read();
+        fault.iter().for_each(|line| observer.note(line));
+        self.program.swap_by(&temperatures_mc)
+    }
+}
+
+/// The configuration, with the limit of the sensors.
+fn config_of(
+    options: &Options,
+    machine: &LiveMachine,
+    watts: &Watts,
+    speeds: &SpeedSetter,
+    heat: Option<&Heat>,
+) -> Config {
+    Config {
+        hot_mc: heat.map_or(i32::MAX, Heat::hot_mc),
+        ..config::of(options, machine, watts, speeds.range(machine))
     }
 }
 

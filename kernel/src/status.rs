@@ -90,6 +90,9 @@ pub struct Status {
     pub reserved_cpu: Option<u32>,
     /// For people, one line each: the reserved core, or why there is none although one was requested.
     pub reserved: Vec<String>,
+    /// For people: whether temperatures of cores are watched, or why not. `None` on a machine of one socket.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heat: Option<String>,
     /// For people, one line each: the basis of the policy's plans, and their effect.
     pub plan: Vec<String>,
     /// How often the scheduler was reloaded after CPUs came or went, or for a goal or governor that the running program cannot take.
@@ -248,7 +251,7 @@ impl Status {
     pub fn hand_back(&mut self, why: String) {
         (self.sets, self.active, self.target) = (Sets::default(), 0, 0);
         (self.speeds, self.plan) = (Vec::new(), Vec::new());
-        (self.reserved, self.reserved_cpu) = (Vec::new(), None);
+        (self.reserved, self.reserved_cpu, self.heat) = (Vec::new(), None, None);
         (self.rules, self.goal_effects) = (Vec::new(), Vec::new());
         self.handed_back = Some(why);
     }
@@ -411,6 +414,7 @@ mod tests {
             target: 2,
             speeds: lines(),
             plan: lines(),
+            heat: Some("a line".to_string()),
             reserved: lines(),
             reserved_cpu: Some(0),
             ..Status::default()

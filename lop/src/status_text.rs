@@ -26,6 +26,8 @@ pub fn introduction(status: &Status) -> String {
     facts.extend(holders.map(|line| ("rules", format!("lock holders: {line}"))));
     facts.extend(status.speeds.iter().map(|line| ("speeds", line.clone())));
     facts.extend(status.plan.iter().map(|line| ("plan", line.clone())));
+    let swaps = |line: &String| ("heat", format!("{} swaps; {line}", status.swaps));
+    facts.extend(status.heat.iter().map(swaps));
     facts.extend(status.reserved.iter().map(|line| ("reserved", line.clone())));
     format!("Lopsided {}\n{}", status.version, lines(&facts))
 }

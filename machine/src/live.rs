@@ -26,6 +26,7 @@ mod cores;
 mod cpulist;
 mod energy_model;
 mod error;
+mod heat;
 mod isolated;
 mod kinds;
 mod nodes;
@@ -38,6 +39,7 @@ mod tree;
 pub use cpulist::{format as format_cpu_list, parse as parse_cpu_list};
 pub use energy_model::{read as energy_model, PerformanceDomain, PerformanceState};
 pub use error::LiveError;
+pub use heat::CoreSensors;
 pub use slowed::kinds_of;
 pub use tree::{Folder, TextTree, Tree};
 
@@ -74,6 +76,9 @@ pub struct LiveMachine {
     pub nr_memory_domains: u16,
     pub nr_nodes: u16,
     pub nr_sockets: u16,
+    /// Linux's number of each node; `None`: no node lists its CPUs.
+    #[serde(default)]
+    pub node_numbers: Vec<Option<u32>>,
     /// Last-level cache of each memory domain; `None`: none is listed, or without its size.
     #[serde(default)]
     pub cache_kib: Vec<Option<u64>>,
@@ -168,7 +173,7 @@ pub fn read_tree(tree: &dyn Tree) -> Result<LiveMachine, LiveError> {
     let clocks = clocks::read(&mut reader, &present, &cores)?;
     let stand_in = present.stand_ins(&clocks.domains);
     let sockets = cores::sockets(&mut reader, &present, &stand_in)?;
-    let nodes = nodes::read(&mut reader, &present, &stand_in)?;
+    let (nodes, node_numbers) = nodes::read(&mut reader, &present, &stand_in)?;
     let (memory, cache_kib) = caches::read(&mut reader, &present, &cores, &sockets, &stand_in)?;
     let kinds = kinds::read(&mut reader, &present, &cores, &clocks.max_khz, &stand_in)?;
     let voltage = voltage_domains(
@@ -203,6 +208,7 @@ pub fn read_tree(tree: &dyn Tree) -> Result<LiveMachine, LiveError> {
         nr_memory_domains: memory.count,
         nr_nodes: nodes.count,
         nr_sockets: sockets.count,
+        node_numbers,
         cache_kib,
         transition_ns,
         notes: reader.into_notes(),

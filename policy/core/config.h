@@ -46,6 +46,7 @@ struct lop_rung {
 	u32 rate_permille;    /* work per time, of the fastest kind at its highest frequency */
 };
 #define LOP_MAX_RUNGS 32 /* a power of two */
+#define LOP_RESERVE_SPEEDS 32 /* most speeds of the reserved core; a power of two */
 #define LOP_LIGHT_CPUS 64 /* light work is placed on machines of so many CPUs at most: those with energy-aware scheduling have about a dozen */
 #define LOP_FULL_SPEED 1024 /* on the scale of the kernel's uclamp */
 
@@ -78,11 +79,12 @@ struct lop_config {
 	u64 turn_ns;          /* length of a turn on a fast core */
 	enum lop_reserve reserve;
 	u32 reserve_raises;   /* steps from the reserved core's speed, which the adapter chooses, to the highest */
+	u16 reserve_permille[LOP_RESERVE_SPEEDS]; /* the speed after so many steps, of the highest; 0: not known, and the core never returns to it */
 	u32 nr_rungs;
 	struct lop_rung rung[LOP_MAX_RUNGS]; /* least energy per work first; after the last one any kind at its highest speed */
 	u32 rung_uj[LOP_MAX_RUNGS]; /* what work costs there: lop_cost_uj() */
 	bool light;           /* light work runs as fast as it has demand for, instead of at a clock's pace (light.h); never under a power cap */
-	u64 reserve_window_ns; /* more than 90 % busy in it: raised, and given up after the last step; 0: never */
+	u64 reserve_window_ns; /* more than 90 % busy in it: raised, and given up after the last step; 0: never, nor lowered */
 };
 
 /*

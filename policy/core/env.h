@@ -63,7 +63,8 @@ LOP_ENV void lop_env_reserved_speed(struct lop_world *world, u32 cpu, u32 raised
 LOP_ENV void lop_env_arm_timer(struct lop_world *world, u64 at_ns);
 /* The parent group with this number. The adapter stores the groups. */
 LOP_ENV struct lop_group *lop_env_group(const struct lop_sched *s, s32 number);
-/* Temperature of the CPU's core in thousandths of a degree Celsius. */
+/* Temperature of the CPU's core in thousandths of a degree Celsius; LOP_NO_TEMPERATURE, which is below absolute zero: it has no sensor. */
+#define LOP_NO_TEMPERATURE -1000000
 LOP_ENV s32 lop_env_temperature_mc(struct lop_world *world, u32 cpu);
 
 #define lop_rule static inline __attribute__((always_inline, unused))

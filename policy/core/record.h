@@ -13,6 +13,7 @@ enum lop_record_kind {
 	LOP_RECORD_SPEED,
 	LOP_RECORD_GIVEN_UP,  /* `cpu` is no longer reserved */
 	LOP_RECORD_LOOK,      /* a thread that is worth a plan runs */
+	LOP_RECORD_WARMS,     /* a task runs while no temperature is read */
 	LOP_RECORD_ISOLATED,  /* the set of isolated CPUs may have changed */
 	LOP_RECORD_LIMIT,     /* a cgroup has got a finite limit of CPU time */
 	LOP_RECORD_EXIT,      /* the program has ended */
@@ -60,9 +61,9 @@ enum lop_record_kind {
 	LOP_RECORD_DOMAIN_OFF,
 	LOP_RECORD_REST,      /* lop_end_plans() */
 	LOP_RECORD_GOAL,      /* lop_set_goal(), with a struct lop_goal_config */
-	/* What the simulator and the agent do, too. */
+	/* What the simulator and the agent do, too, and of it the kernel LOP_RECORD_SHARES. */
 	LOP_RECORD_SPEEDUP,   /* lop_task.speedup_permille of `task` is now `value` */
-	LOP_RECORD_SHARES,    /* threads of the application of `task` share memory: lop_app.shares_memory */
+	LOP_RECORD_SHARES,    /* lop_share_memory() for the application of `task`, `value`: 1 + the only node of its memory; 0: there are several */
 	LOP_RECORD_EXITS,     /* lop_pace_exits() of `task` */
 	LOP_RECORD_LATE,      /* lop_claim_late() of `task` */
 	LOP_RECORD_TEMPERATURE, /* `cpu` has `value` thousandths of a degree Celsius in the next LOP_RECORD_HEAT */

@@ -16,7 +16,7 @@
 struct lop_app {
 	u64 demand;                        /* its active tasks for the high set; above bit 32 the declared parallelism, 0: none */
 	bool shares_memory;                /* its tasks should share a node */
-	s32 home_node;                     /* LOP_NONE: none yet */
+	s32 home_node;                     /* that node: lop_share_memory(); LOP_NONE: none yet */
 	u32 number;                        /* identifies it where there is no pointer; 0: none yet */
 	u32 boosted;                       /* 1 + the CPU that runs its sequential phase; 0: none does */
 	u64 running;                       /* sum of the CPU numbers that its active tasks run on; above bit 32 how many do */

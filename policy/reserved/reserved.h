@@ -4,8 +4,8 @@
 #include "timer.h"
 /*
  * One CPU runs the operating system's own work and nothing else; applications run on all others.
- * The reserved CPU has a speed of its own. It is in the low set, so it is never the spare, and no member of another
- * set.
+ * The reserved CPU has a speed of its own, the lowest at which it is not full. It is in the low set, so it is never the
+ * spare, and no member of another set.
  * Tested in: reserved, random, largest. Studied in: reserved-core, everything.
  */
 
@@ -132,7 +132,7 @@ lop_rule void lop_reserve_cpu(struct lop_sched *s, struct lop_world *world, u32 
 			break;
 		lop_cpus_add(&s->reserved.beside, sibling);
 	}
-	s->reserved.since_ns = s->reserved.rests_since_ns = now_ns;
+	s->reserved.since_ns = s->reserved.calm_since_ns = s->reserved.rests_since_ns = now_ns;
 	s->reserved.exists = true;
 	lop_tell_reserved_speed(s, world);
 }
@@ -152,11 +152,17 @@ lop_rule void lop_reserve(struct lop_sched *s, struct lop_world *world, u64 now_
 /* Idle time in a window that is 90 % busy. */
 lop_rule u64 lop_reserve_rest_ns(const struct lop_config *c) { return c->reserve_window_ns / 10; }
 
+/* How long the reserved CPU has been idle since `since_ns`; `rested_ns`: until it last fell idle. */
+lop_rule u64 lop_reserve_idle_ns(const struct lop_sched *s, u64 since_ns, u64 rested_ns, u64 now_ns)
+{
+	since_ns = lop_max(s->reserved.rests_since_ns, since_ns);
+	return rested_ns + (!s->reserved.works && now_ns > since_ns ? now_ns - since_ns : 0);
+}
+
 /* How long the reserved CPU has been idle since its window began. */
 lop_rule u64 lop_reserve_rested_ns(const struct lop_sched *s, u64 now_ns)
 {
-	u64 since_ns = lop_max(s->reserved.rests_since_ns, s->reserved.since_ns);
-	return s->reserved.rested_ns + (!s->reserved.works && now_ns > since_ns ? now_ns - since_ns : 0);
+	return lop_reserve_idle_ns(s, s->reserved.since_ns, s->reserved.rested_ns, now_ns);
 }
 
 /*
@@ -180,6 +186,68 @@ lop_rule void lop_reserve_window(struct lop_sched *s, struct lop_world *world, u
 		lop_timer_by(s, world, now_ns + s->config.reserve_window_ns, now_ns);
 }
 
+/* The reserved core's speed is `raised` steps above its first one from now on. */
+lop_rule void lop_reserve_step(struct lop_sched *s, struct lop_world *world, u32 raised, bool is_lowered, u64 now_ns)
+{
+	s->reserved.raised = raised;
+	s->reserved.is_lowered = is_lowered;
+	s->reserved.calm_since_ns = now_ns;
+	s->reserved.calm_rested_ns = 0;
+	lop_tell_reserved_speed(s, world);
+}
+
+/* In how many windows the reserved core has to have little to do. In one it may only pause between two jobs of the system, many of which come once a second. */
+#define LOP_RESERVE_CALM_WINDOWS 10
+/* Doublings of that time. Work in bursts needs the higher speed again and again: it changes once in 64 s then. */
+#define LOP_RESERVE_MOST_BACKOFF 6
+
+/*
+ * How long the reserved core has to have little to do before its speed goes a step down.
+ *     calm = 10 x window x 2^backoff
+ * `backoff` grows by one each time that the speed had to be raised again after a step down, up to 6, and never
+ * shrinks: what the system did once it may do again.
+ * Worked example: with a window of 100 ms 1 s, after one such raise 2 s, after six or more 64 s.
+ */
+lop_rule u64 lop_reserve_calm_ns(const struct lop_sched *s)
+{
+	return LOP_RESERVE_CALM_WINDOWS * s->config.reserve_window_ns << s->reserved.backoff;
+}
+
+/*
+ * The work of the reserved core takes at most 75 % of the time at the speed one step below `raised`. Between that and the
+ * 90 % at which it is raised lies room for a fifth more work, so that two neighbouring steps do not take turns.
+ *     fits: busy x speed <= 75 % x passed x speed below
+ * Work that waits for memory gains less from speed, so it takes less time there than this says.
+ * Worked example: speeds of 500 and 1000 permille. Busy for 375 ms of 1 s at the higher one is 750 ms at the lower one: it
+ * fits. 376 ms are 752 ms, which do not.
+ */
+lop_rule bool lop_reserve_fits_below(const struct lop_config *c, u32 raised, u64 busy_ns, u64 passed_ns)
+{
+	u64 speed = c->reserve_permille[raised & (LOP_RESERVE_SPEEDS - 1)];
+	u64 below = c->reserve_permille[(raised - 1) & (LOP_RESERVE_SPEEDS - 1)];
+	return 4 * busy_ns * speed <= 3 * passed_ns * below;
+}
+
+/*
+ * Lowers the speed of a reserved core that has had little to do. Decided only when the core falls idle, so that no timer
+ * wakes it: its speed falls before it sleeps, and a core that sleeps for long keeps its speed until after its next work.
+ */
+lop_subprog bool lop_lower_reserved(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u64 now_ns)
+{
+	u32 raised = s->reserved.raised;
+	u64 passed_ns = now_ns - lop_min(s->reserved.calm_since_ns, now_ns);
+	u64 busy_ns = passed_ns - lop_min(s->reserved.calm_rested_ns, passed_ns);
+	if (!raised || passed_ns < lop_reserve_calm_ns(s))
+		return false;
+	if (lop_reserve_fits_below(&s->config, raised, busy_ns, passed_ns)) {
+		lop_reserve_step(s, world, raised - 1, true, now_ns);
+		return true;
+	}
+	s->reserved.calm_since_ns = now_ns;
+	s->reserved.calm_rested_ns = 0;
+	return false;
+}
+
 /* The reserved CPU becomes idle (`rests`) or busy. */
 lop_rule void lop_reserve_rests(struct lop_sched *s, struct lop_world *world, bool rests, u64 now_ns)
 {
@@ -188,9 +256,11 @@ lop_rule void lop_reserve_rests(struct lop_sched *s, struct lop_world *world, bo
 	if (rests) {
 		s->reserved.rests_since_ns = now_ns;
 		s->reserved.works = false;
+		lop_lower_reserved(s, world, now_ns);
 		return;
 	}
 	s->reserved.rested_ns = lop_reserve_rested_ns(s, now_ns);
+	s->reserved.calm_rested_ns = lop_reserve_idle_ns(s, s->reserved.calm_since_ns, s->reserved.calm_rested_ns, now_ns);
 	s->reserved.works = true;
 	if (s->reserved.rested_ns >= lop_reserve_rest_ns(&s->config))
 		lop_reserve_window(s, world, now_ns);
@@ -200,19 +270,21 @@ lop_rule void lop_reserve_rests(struct lop_sched *s, struct lop_world *world, bo
 
 /*
  * The timer has expired. The speed of a saturated core is raised by a step; at full speed the core does not suffice,
- * and the reservation is to be given up (true). Neither is undone: what the system needed once it may need again.
+ * and the reservation is to be given up (true). That is not undone: what the system needed once it may need again.
  */
 lop_subprog bool lop_watch_reserved(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u64 now_ns)
 {
+	u32 raised = s->reserved.raised;
 	if (!lop_reserve_saturated(s, now_ns)) {
 		if (s->reserved.works)
 			lop_timer_by(s, world, lop_max(s->reserved.since_ns + s->config.reserve_window_ns, now_ns), now_ns);
 		return false;
 	}
-	if (s->reserved.raised >= s->config.reserve_raises)
+	if (raised >= s->config.reserve_raises)
 		return true;
-	s->reserved.raised++;
+	if (s->reserved.is_lowered)
+		s->reserved.backoff = (u32)lop_min(s->reserved.backoff + 1, LOP_RESERVE_MOST_BACKOFF);
 	lop_reserve_window(s, world, now_ns);
-	lop_tell_reserved_speed(s, world);
+	lop_reserve_step(s, world, raised + 1, false, now_ns);
 	return false;
 }

@@ -3,7 +3,7 @@
 #include "sets.h"
 /*
  * Every few minutes the hottest idle high core of a socket swaps with the coolest low core.
- * Tested in: heat. Studied in: none.
+ * Tested in: heat. Studied in: heat.
  */
 
 lop_rule void lop_note_heat(struct lop_sched *s, struct lop_world *world)
@@ -21,7 +21,31 @@ lop_rule void lop_note_heat(struct lop_sched *s, struct lop_world *world)
 	}
 }
 
-/* The CPU of `among` on `socket` with the highest (`hottest`) or lowest temperature; LOP_NONE if there is none. */
+/*
+ * Low CPUs that may take the place of a high one, in a word of CPUs: open ones of no set, where work would be as fast as on a
+ * core of its own. So none in a memory domain that is off, none beside a high CPU or on the reserved core, and none
+ * that a higher class has.
+ */
+lop_rule u64 lop_places_for_heat(const struct lop_sched *s, int n)
+{
+	u64 low = s->open.word[n] & ~s->set[LOP_HIGH].cpus.word[n] & ~s->set[LOP_GREEN].cpus.word[n] & ~s->off.word[n];
+	low &= ~s->membership.beside_high.word[n] & ~s->taken.word[n];
+	return lop_has_reserved(s) ? low & ~s->reserved.cpus.word[n] & ~s->reserved.beside.word[n] : low;
+}
+
+/* Whether temperatures matter now: some core is high, and another one may take its place. */
+lop_rule bool lop_is_partial(const struct lop_sched *s)
+{
+	u64 low = 0;
+	int n;
+	lop_for_words(n) low |= lop_places_for_heat(s, n);
+	return low && s->set[LOP_HIGH].size;
+}
+
+/*
+ * The CPU of `among` on `socket` with the highest (`hottest`) or lowest temperature; LOP_NONE if there is none. CPUs
+ * without a sensor do not count, so they never swap.
+ */
 lop_subprog s32 lop_extreme(const struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, const struct lop_cpus *among lop_nonnull, u32 socket, bool hottest)
 {
 	s32 cpu = LOP_NONE, best = LOP_NONE, best_mc = 0;
@@ -34,7 +58,7 @@ lop_subprog s32 lop_extreme(const struct lop_sched *s lop_nonnull, struct lop_wo
 		if (s->topology.socket[lop_cpu_index(cpu)] != socket)
 			continue;
 		mc = lop_env_temperature_mc(world, (u32)cpu);
-		if (best >= 0 && (hottest ? mc <= best_mc : mc >= best_mc))
+		if (mc == LOP_NO_TEMPERATURE || (best >= 0 && (hottest ? mc <= best_mc : mc >= best_mc)))
 			continue;
 		best = cpu;
 		best_mc = mc;
@@ -44,31 +68,25 @@ lop_subprog s32 lop_extreme(const struct lop_sched *s lop_nonnull, struct lop_wo
 
 /*
  * One swap at most on a socket, with the lock held, and only if it cools: the low core must be cooler, and of the same
- * kind. The high core is claimed first: a waker that took it meanwhile keeps it.
+ * kind. The high core is idle, and no task is on its way to it. A waker that takes it meanwhile goes elsewhere: lop_came_too_late().
  */
 lop_subprog bool lop_swap_cores(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 socket, u64 now_ns)
 {
 	struct lop_cpus *idle_high = &world->usable, *low = &world->others;
 	s32 hottest, coolest;
+	int n;
 	lop_cpus_and(idle_high, &s->set[LOP_HIGH].cpus, &s->idle);
-	*low = s->open;
-	lop_cpus_drop(low, &s->set[LOP_HIGH].cpus);
-	lop_cpus_drop(low, &s->set[LOP_GREEN].cpus);
-	if (lop_has_reserved(s))
-		lop_cpus_drop(low, &s->reserved.cpus);
+	lop_for_words(n) low->word[n] = lop_places_for_heat(s, n);
 	lop_cpus_drop(idle_high, &s->set[LOP_HIGH].pinned);
 	hottest = lop_extreme(s, world, idle_high, socket, true);
-	if (hottest < 0)
+	if (hottest < 0 || (lop_has_rank(s) && lop_is_claimed(s, lop_cpu_index((u32)hottest))))
 		return false;
 	lop_cpus_and(low, low, &s->topology.tier_cpus[s->topology.tier[lop_cpu_index(hottest)] & (LOP_MAX_TIERS - 1)]);
 	coolest = lop_extreme(s, world, low, socket, false);
-	if (coolest < 0 ||
-	    lop_env_temperature_mc(world, (u32)hottest) <= lop_env_temperature_mc(world, (u32)coolest) ||
-	    !lop_cpus_take(&s->idle, lop_cpu_index((u32)hottest)))
+	if (coolest < 0 || lop_env_temperature_mc(world, (u32)hottest) <= lop_env_temperature_mc(world, (u32)coolest))
 		return false;
 	lop_join(s, world, lop_cpu_index((u32)coolest), LOP_HIGH, now_ns);
 	lop_leave(s, world, lop_cpu_index((u32)hottest), LOP_HIGH, now_ns);
-	lop_cpus_add(&s->idle, lop_cpu_index((u32)hottest));
 	s->heat.swaps++;
 	return true;
 }
@@ -85,7 +103,7 @@ lop_rule bool lop_swap_on_socket(struct lop_sched *s, struct lop_world *world, u
 }
 
 /*
- * The adapter calls this periodically while anything runs, and when a core passes its limit. A socket may swap a heat
+ * The adapter calls this whenever it has read temperatures. A socket may swap a heat
  * period after its last swap, or at once (but at most once a minute) if one of its high cores is hot.
  */
 lop_rule void lop_rotate_heat(struct lop_sched *s, struct lop_world *world, u64 now_ns)

@@ -8,7 +8,7 @@
  * Tested in: members, largest. Studied in: barriers, compile-parallelism, critical-sections, hybrid-laptop.
  */
 
-/* An adapter that reads no temperatures defines this as false, so the verifier drops the rules for hot cores. */
+/* An adapter that reads no temperatures, or none on this machine, defines this as false, so the verifier drops the rules for hot cores. */
 #ifndef lop_has_sensors
 #define lop_has_sensors(s) true
 #endif
@@ -26,6 +26,24 @@ lop_rule void lop_prefer_fast(const struct lop_sched *s, struct lop_cpus *candid
 		lop_cpus_and(candidates, candidates, same);
 		break;
 	}
+}
+
+/*
+ * The tasks of an application share its memory, so its cores are to be on one node, its home:
+ *     1. the only node that its memory may be on (`only_node`, LOP_NONE: there are several), since all of it will be there
+ *     2. else the node where its first task was placed, since that task has touched most of it
+ */
+lop_rule void lop_share_memory(struct lop_app *app, s32 only_node)
+{
+	app->shares_memory = true;
+	if (only_node != LOP_NONE)
+		app->home_node = only_node;
+}
+
+/* LOP_NONE: any. */
+lop_rule s32 lop_home_node(const struct lop_app *app)
+{
+	return app && app->shares_memory ? app->home_node : LOP_NONE;
 }
 
 /* Prefers the node of the asking application; for tasks that share no memory, the node with fewest high members. */

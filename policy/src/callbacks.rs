@@ -26,7 +26,7 @@ pub trait Env {
     /// reserved.
     fn reserved_speed(&mut self, _cpu: u32, _raised: u32) {}
     fn arm_timer(&mut self, at_ns: u64);
-    /// Thousandths of a degree Celsius. Only called for heat rotation.
+    /// Thousandths of a degree Celsius; [`crate::NO_TEMPERATURE`]: the CPU has no sensor. Only called for heat rotation.
     fn temperature_mc(&mut self, _cpu: u32) -> i32 {
         0
     }

@@ -117,6 +117,11 @@ impl Sched {
     pub fn due_at_ns(&self, set: Set, level: u32) -> u64 {
         unsafe { ffi::lop_due_at_ns(self, set, level) }
     }
+    /// Whether temperatures matter now: some core is high, and an open one is neither high nor green.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        unsafe { ffi::lop_is_partial(self) }
+    }
     /// The CPU reserved for the operating system's own work, if there is one, and by how many steps its speed was
     /// raised.
     #[must_use]

@@ -41,6 +41,7 @@ use std::alloc::{alloc_zeroed, dealloc, Layout};
 use std::ptr::NonNull;
 
 pub const NONE: i32 = ffi::LOP_NONE;
+pub const NO_TEMPERATURE: i32 = ffi::LOP_NO_TEMPERATURE;
 pub const MAX_CPUS: usize = ffi::LOP_MAX_CPUS as usize;
 /// SF of a task of which nothing is known, x 1000 (policy/fast/uclamp.h).
 pub const UNMEASURED_SPEEDUP: u32 = ffi::LOP_UNMEASURED_SPEEDUP;
@@ -50,6 +51,7 @@ pub const MAX_MEMORY_DOMAINS: usize = ffi::LOP_MAX_MEMORY_DOMAINS as usize;
 pub const MAX_NODES: usize = ffi::LOP_MAX_NODES as usize;
 pub const QUEUES: usize = ffi::LOP_QUEUES as usize;
 pub const MAX_RUNGS: usize = ffi::LOP_MAX_RUNGS as usize;
+pub const RESERVE_SPEEDS: usize = ffi::LOP_RESERVE_SPEEDS as usize;
 /// Light work is placed on machines of so many CPUs at most (policy/sets/light.h).
 pub const LIGHT_CPUS: usize = ffi::LOP_LIGHT_CPUS as usize;
 /// On the scale of the kernel's uclamp.
@@ -276,6 +278,13 @@ impl PolicyHandle {
             recorder.call(Kind::Length, task, 0, length);
         }
         declare_length(task, app, length);
+    }
+    /// The same as [`App::share_memory`], of the application of a task that was introduced.
+    pub fn share_memory(self, task: &Task, app: &mut App, only_node: i32) {
+        if let Some(recorder) = self.recorder() {
+            recorder.call(Kind::Shares, task, 0, (only_node + 1) as u32);
+        }
+        app.share_memory(only_node);
     }
     pub fn start(self, env: &mut dyn Env, now_ns: u64) {
         self.note(Kind::Start, now_ns, 0, (self.idle == self.online).into());

@@ -71,6 +71,10 @@ impl App {
             ..Self::default()
         }
     }
+    /// Its tasks share its memory, which may be on this node only; `NONE`: on several.
+    pub fn share_memory(&mut self, only_node: i32) {
+        unsafe { ffi::lop_share_memory(self, only_node) }
+    }
     #[must_use]
     pub fn active(&self) -> u32 {
         self.demand as u32

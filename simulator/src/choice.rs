@@ -101,10 +101,12 @@ pub enum AutoRule {
     Pace,
     /// Light work runs where energy-aware scheduling would run it. Without it the others, with a spare.
     Light,
+    /// Hot cores swap with cool ones. Without it no core counts as hot.
+    Heat,
 }
 
 impl AutoRule {
-    pub const ALL: [(&'static str, Self); 16] = [
+    pub const ALL: [(&'static str, Self); 17] = [
         ("watts", Self::Watts),
         ("kinds", Self::Kinds),
         ("speeds", Self::Speeds),
@@ -121,6 +123,7 @@ impl AutoRule {
         ("whole", Self::Whole),
         ("pace", Self::Pace),
         ("light", Self::Light),
+        ("heat", Self::Heat),
     ];
 
     /// `chosen`: the configuration of `auto` before any rule is left out.
@@ -149,6 +152,7 @@ impl AutoRule {
             }
             Self::Light if config.light => (config.light, config.spare) = (false, chosen.spare),
             Self::Light => {}
+            Self::Heat => (config.heat_period_ns, config.hot_mc) = (u64::MAX, i32::MAX),
         }
     }
 }

@@ -545,6 +545,21 @@ give_watts() {
 # The same of a machine that ships energy-aware scheduling, which needs an energy model in the kernel.
 give_eas() { give_watts && sed -i 's/^governor = .*/governor = "eas"/' /etc/lopsided/machine.toml; }
 
+# A false /sys/class with a sensor for each core, as coretemp has them: all at 40 degrees, with a limit of 90.
+sensors=/tmp/class/hwmon
+false_sensors() {
+  local cpu package core device
+  for cpu in /sys/devices/system/cpu/cpu[0-9]*; do
+    package=$(cat "$cpu/topology/physical_package_id") && core=$(cat "$cpu/topology/core_id") || return
+    device=$sensors/hwmon$package
+    mkdir -p "$device" && echo coretemp >"$device/name" && echo "Package id $package" >"$device/temp1_label" || return
+    echo "Core $core" >"$device/temp$((core + 2))_label"
+    echo 40000 >"$device/temp$((core + 2))_input"
+    echo 90000 >"$device/temp$((core + 2))_max"
+  done
+  mount --bind /tmp/class /sys/class
+}
+
 # The verdict of this kernel's verifier: whether it accepts the program, for 64 CPUs and for 512, without rules and with all of them, and how many
 # instructions it processed. The lines `count KERNEL CPUS RULES PROGRAM INSTRUCTIONS` are compared with kernel/verifier.tsv by
 # scripts/verifier-counts.sh. Needs a machine with several kinds of cores and memory domains, since otherwise auto leaves rules out.
@@ -553,6 +568,9 @@ verifier_takes_it() {
   expect 'the program gets watts' give_watts
   for words in 1 8; do
     expect "the verifier takes the program for $((words * 64)) CPUs" counts_as $words no --policy highlow-spare
+  done
+  expect 'the program gets temperatures' false_sensors
+  for words in 1 8; do
     expect "the verifier takes all rules for $((words * 64)) CPUs" counts_as $words all --policy auto --reserve asked
   done
   expect 'the verifier takes all rules whose decisions are logged' loads_with_log --policy auto --reserve asked

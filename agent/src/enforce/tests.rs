@@ -409,10 +409,14 @@ fn spread_goes_by_a_file_where_threads_say_nothing_themselves() {
     }
 }
 
-/// Two threads that hardly use memory fit one domain, and a new one may run there too. A third and a fourth that use much open the other domain.
+/// Two threads that hardly use memory fit one domain, and a new one may run there too. A third and a fourth that use much open the other domain. Each is a
+/// program, since threads of one would be on one node.
 #[test]
 fn gather_leaves_a_domain_empty_until_it_pays() {
     let mut world = Fake::default();
+    for tid in 10..14 {
+        world.threads.insert(tid, (tid, false, four(), hint(0)));
+    }
     let measured = counted([(10, 50), (11, 50), (12, 30_000), (13, 30_000)]);
     let mut enforcer = planned_enforcer(Named::Gather, [1000; 4], TWO_DOMAINS, measured);
     world.runs(10, true);

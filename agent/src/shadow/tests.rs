@@ -268,7 +268,7 @@ fn two_domains(kinds: [(u16, u32); 4]) -> LiveMachine {
         voltage_domain: 0,
         memory_domain: number as u16 / 2,
         socket: 0,
-        node: 0,
+        node: number as u16 / 2,
     };
     LiveMachine {
         nr_tiers: 1 + kinds[3].0,
@@ -276,8 +276,9 @@ fn two_domains(kinds: [(u16, u32); 4]) -> LiveMachine {
         nr_clock_domains: 1,
         nr_voltage_domains: 1,
         nr_memory_domains: 2,
-        nr_nodes: 1,
+        nr_nodes: 2,
         nr_sockets: 1,
+        node_numbers: Vec::new(),
         cache_kib: Vec::new(),
         transition_ns: 0,
         notes: Vec::new(),
@@ -327,6 +328,7 @@ fn what_the_agent_calls_is_replayed_to_the_same_decisions() {
         Kind::Hints,
         Kind::Spin,
         Kind::Length,
+        Kind::Shares,
         Kind::Declare,
         Kind::Domain,
         Kind::DomainOn,

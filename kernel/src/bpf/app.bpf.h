@@ -126,6 +126,46 @@ static __always_inline void enter_app(const struct task_struct *p, struct lop_ta
 	}
 }
 
+/* Whether the machine has several nodes. If not, the verifier drops what follows from shared memory. */
+const volatile bool has_nodes;
+/* Nodes with CPUs, a bit for each by the kernel's number, and the policy's number of each. */
+const volatile u64 node_bits;
+const volatile u8 node_numbers[LOP_MAX_NODES];
+
+/*
+ * The only node with CPUs where the task may have memory (cpuset.mems); LOP_NONE: there are several, or none. A kernel
+ * without NUMA has no such field.
+ */
+static __always_inline s32 only_node(const struct task_struct *p)
+{
+	u64 nodes;
+	if (!bpf_core_field_exists(p->mems_allowed))
+		return LOP_NONE;
+	nodes = p->mems_allowed.bits[0] & node_bits;
+	return nodes && !(nodes & (nodes - 1)) ? node_numbers[lop_lowest_bit(nodes) & (LOP_MAX_NODES - 1)] : LOP_NONE;
+}
+
+/*
+ * A thread that is not the first of its process shares memory with that one. Each such thread looks at cpuset.mems, as
+ * the process may have been moved since; the log has it after the thread itself. An application of several processes shares none.
+ */
+static __always_inline void share_memory(struct task_struct *p, const struct lop_task_state *t)
+{
+	struct lop_app *app = app_of(t);
+	unsigned long flags = 0;
+	bool locked;
+	s32 node;
+	if (!has_nodes || !app || p->pid == p->tgid || app_at(t->app - 1)->keeper)
+		return;
+	node = only_node(p);
+	if (app->shares_memory && (node == LOP_NONE || node == app->home_node))
+		return;
+	locked = log_begin_open(&flags);
+	tell(LOP_RECORD_SHARES, bpf_ktime_get_ns(), (u64)p, 0, (u32)(node + 1));
+	lop_share_memory(app, node);
+	log_end_open(locked, &flags);
+}
+
 /* Removes a thread from its application. The last one frees the place. */
 static __always_inline void leave_app(struct lop_task_state *t)
 {

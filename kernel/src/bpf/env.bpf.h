@@ -32,8 +32,8 @@ const volatile bool asks_in_steps;
  */
 const volatile u32 low_perf;
 u32 high_perf[LOP_MAX_CPUS];
-/* The same for homes of paced work, by rung; never above high_perf. */
-const volatile u32 rung_perf[LOP_MAX_RUNGS];
+/* The same for homes of paced work, by rung, and for the reserved core, by step; never above high_perf. */
+const volatile u32 rung_perf[LOP_MAX_RUNGS], reserved_perf[LOP_RESERVE_SPEEDS];
 
 struct lop_timer_map_value { struct bpf_timer timer; };
 struct {
@@ -255,6 +255,36 @@ static __always_inline void lop_env_preempt(struct lop_world *world, u32 cpu)
 u32 sleepers_ask;
 
 /*
+ * The set at whose speed a CPU runs. The reserved core begins at that of low CPUs, and ends at that of high ones; between
+ * these it counts as green here, since it has a speed of its own, as green CPUs do.
+ */
+static __always_inline enum lop_set speed_set_of(u32 cpu)
+{
+	u32 raised = READ_ONCE(lopsided.reserved.raised);
+	if (!lop_on_reserved_core(&lopsided, cpu))
+		return lop_set_of(&lopsided, cpu);
+	if (!raised)
+		return LOP_LOW;
+	return raised < lopsided.config.reserve_raises ? LOP_GREEN : LOP_HIGH;
+}
+
+/* The performance of a CPU whose speed_set_of() is green, in 1024ths of its capacity. */
+static __always_inline u32 green_perf(u32 cpu)
+{
+	if (lop_on_reserved_core(&lopsided, cpu))
+		return reserved_perf[READ_ONCE(lopsided.reserved.raised) & (LOP_RESERVE_SPEEDS - 1)];
+	return rung_perf[READ_ONCE(lopsided.pace.rung[lop_cpu_index(cpu)]) & (LOP_MAX_RUNGS - 1)];
+}
+
+/* The same as a share of the highest frequency, x 1000. */
+static __always_inline u32 green_permille(u32 cpu)
+{
+	if (lop_on_reserved_core(&lopsided, cpu))
+		return lopsided.config.reserve_permille[lopsided.reserved.raised & (LOP_RESERVE_SPEEDS - 1)];
+	return lop_rung_at(&lopsided, lopsided.pace.rung[lop_cpu_index(cpu)])->speed_permille;
+}
+
+/*
  * A governor takes a request only from a CPU of its own domain, and a callback may name only the CPU whose runqueue is
  * locked. So each CPU asks for itself in its next callback. An idle CPU is not woken for that: it asks when a task
  * starts there, and the timer or a change of the goal asks for it meanwhile (ask_for_sleepers()).
@@ -266,8 +296,8 @@ static __always_inline void want_speed(u32 cpu, enum lop_set set)
 	if (!asks_speed[cpu] || set == LOP_OFFLINE)
 		return;
 	perf = high_perf[cpu];
-	if (paces && set == LOP_GREEN)
-		perf = (u32)lop_min(perf, rung_perf[lopsided.pace.rung[cpu] & (LOP_MAX_RUNGS - 1)]);
+	if ((paces || reserves) && set == LOP_GREEN)
+		perf = (u32)lop_min(perf, green_perf(cpu));
 	target_perf[cpu] = set == LOP_LOW ? low_perf : scx_bpf_cpuperf_cap((s32)cpu) * perf >> 10;
 	/*
 	 * Written after target_perf, so that the asks are for the new speed. The CPU may count asks_left down at this
@@ -283,8 +313,8 @@ static __always_inline void set_speed(struct lop_world *c, u32 cpu, enum lop_set
 	want_speed(cpu, set);
 	if (!tell_speeds)
 		return;
-	if (paces && set == LOP_GREEN)
-		value |= (u32)lop_rung_at(&lopsided, lopsided.pace.rung[lop_cpu_index(cpu)])->speed_permille << 8;
+	if ((paces || reserves) && set == LOP_GREEN)
+		value |= green_permille(cpu) << 8;
 	tell_loader(LOP_RECORD_SPEED, c->now_ns, 0, (s32)cpu, value);
 }
 
@@ -332,10 +362,9 @@ static __always_inline void lop_env_set_changed(struct lop_world *world, u32 cpu
 	tell(LOP_RECORD_SET, world->now_ns, 0, cpu, set);
 }
 
-/* The kernel side gives a reserved core two speeds: that of low CPUs and that of high ones. */
 static __always_inline void lop_env_reserved_speed(struct lop_world *world, u32 cpu, u32 raised)
 {
-	set_speed(world, cpu, raised ? LOP_HIGH : LOP_LOW);
+	set_speed(world, cpu, speed_set_of(cpu));
 	tell(LOP_RECORD_RESERVED, world->now_ns, 0, (s32)cpu, raised);
 }
 
@@ -347,5 +376,6 @@ static __always_inline void lop_env_arm_timer(struct lop_world *world, u64 at_ns
 		start_timer(at_ns);
 }
 
-/* Never called: no sensor is read here, so the policy swaps no cores for heat. */
-static __always_inline s32 lop_env_temperature_mc(struct lop_world *world, u32 cpu) { return 0; }
+/* The loader writes these before it runs lop_heat(). */
+s32 temperature_mc[LOP_MAX_CPUS];
+static __always_inline s32 lop_env_temperature_mc(struct lop_world *world, u32 cpu) { return temperature_mc[lop_cpu_index(cpu)]; }

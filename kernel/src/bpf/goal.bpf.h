@@ -15,32 +15,25 @@ static __always_inline void tell_goal(u64 at_ns, const struct lop_goal_config *g
 	submit(record);
 }
 
-static __always_inline enum lop_set speed_set_of(u32 cpu)
-{
-	if (lop_on_reserved_core(&lopsided, cpu))
-		return lopsided.reserved.raised ? LOP_HIGH : LOP_LOW;
-	return lop_set_of(&lopsided, cpu);
-}
-
 /*
- * Asks for the speed of the CPU's set again. A CPU that changes its set or its rung meanwhile does so before it asks for
+ * Asks for the speed of the CPU's set again. A CPU that changes its set, its rung or its step meanwhile does so before it asks for
  * its new speed: either the second look here sees the change, or the request of that CPU is the later one.
  */
 #define LOP_GOAL_TRIES 8
 static __always_inline void want_speed_again(u32 cpu)
 {
 	enum lop_set set = speed_set_of(cpu), former_set;
-	u32 rung = READ_ONCE(lopsided.pace.rung[lop_cpu_index(cpu)]), former_rung;
+	u32 perf = green_perf(cpu), former_perf;
 	int n;
 	if (set == LOP_LOW)
 		return;
 	bpf_for(n, 0, LOP_GOAL_TRIES) {
 		want_speed(cpu, set);
 		former_set = set;
-		former_rung = rung;
+		former_perf = perf;
 		set = speed_set_of(cpu);
-		rung = READ_ONCE(lopsided.pace.rung[lop_cpu_index(cpu)]);
-		if (set == former_set && rung == former_rung)
+		perf = green_perf(cpu);
+		if (set == former_set && perf == former_perf)
 			break;
 	}
 }

@@ -28,8 +28,9 @@ const volatile bool paces;
 /* Whether light work has homes (policy/sets/light.h). */
 const volatile bool places_light;
 #define lop_has_light(s) (paces && places_light)
-/* No sensor is read. */
-#define lop_has_sensors(s) false
+/* Whether temperatures of cores are read. If not, the verifier drops the rules for hot cores. */
+const volatile bool senses;
+#define lop_has_sensors(s) (senses)
 /* Whether rules decide which tasks get the fast cores (lop_config.rules). If not, the verifier drops them. */
 const volatile bool ranks;
 #define lop_has_rank(s) (ranks)
@@ -74,6 +75,7 @@ u64 started_at_ns;
 #include "higher.bpf.h"
 #include "plan.bpf.h"
 #include "goal.bpf.h"
+#include "heat.bpf.h"
 #include "dump.bpf.h"
 
 #include "hotplug.bpf.h"
@@ -346,6 +348,8 @@ void BPF_STRUCT_OPS(lopsided_dispatch, s32 cpu, struct task_struct *prev)
 		find_out(cpu);
 	else
 		rests(c, cpu);
+	if (reserves)
+		ask_speed((u32)cpu, c->now_ns); /* the reserved core's, which may have been lowered now */
 }
 
 /* From now on its rank is compared with that of others. If a hint changed since it last ran, it is compared again. */
@@ -432,6 +436,7 @@ void BPF_STRUCT_OPS(lopsided_tick, struct task_struct *p)
 	u32 cpu = lop_cpu_index((u32)scx_bpf_task_cpu(p));
 	if (asks_left[cpu])
 		ask_speed(cpu, bpf_ktime_get_ns());
+	follow_heat();
 	if (t) {
 		follow_plan(p, t);
 		note_owner(p, t);
@@ -533,6 +538,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(lopsided_init_task, struct task_struct *p, struct s
 	read_mask(&allowed, p->cpus_ptr);
 	lop_set_allowed(&lopsided, &t->task, &allowed);
 	tell_cpus(LOP_RECORD_TASK, bpf_ktime_get_ns(), (u64)p, t->app, &t->task.allowed);
+	share_memory(p, t);
 	if (args->fork)
 		inherit(p, t);
 	return 0;
@@ -568,11 +574,11 @@ void BPF_STRUCT_OPS(lopsided_exit_task, struct task_struct *p, struct scx_exit_t
 	ended(c, p, t);
 	waits_no_more(p, t);
 	forget(c, p, t);
-	leave_app(t);
+	is_gone(c, p, t);
+	leave_app(t); /* once the log has the end of the task, as another application may take its place now */
 	release_slot(t->group);
 	t->group = LOP_NONE;
 	t->group_key = 0;
-	is_gone(c, p, t);
 }
 
 /* The cpu.weight of a cgroup has changed. */

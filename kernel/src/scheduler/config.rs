@@ -4,16 +4,43 @@
 use crate::options::Options;
 use lop_machine::costs::{self, Watts};
 use lop_machine::live::LiveMachine;
-use lop_policy::{default_hold_ns, rules, Config, Domains, Goal, GreenWork};
+use lop_policy::{default_hold_ns, rules, Config, Domains, Goal, GreenWork, RESERVE_SPEEDS};
 use std::time::Duration;
 
 /// What it costs a running task to move, including cold caches (our estimate).
 const MIGRATION_NS: u64 = 20_000;
-/// A reserved core has two speeds here: that of low CPUs and that of high CPUs.
-const RESERVE_RAISES: u32 = 1;
+/// Steps of the reserved core's speed from that of low CPUs to that of high ones, where any speed can be set.
+const RESERVE_RAISES: u32 = 4;
 
-/// Leaves out a rule that the program does not have: heat. `any_speed`: CPUs can be told any speed.
-pub fn of(options: &Options, machine: &LiveMachine, watts: &Watts, any_speed: bool) -> Config {
+/// The speeds that can be set.
+#[derive(Debug, Clone, Copy)]
+pub struct SpeedRange {
+    /// Any speed between the lowest and the highest.
+    pub any_speed: bool,
+    /// The lowest speed of the slowest kind, of its highest, x 1000; 0: not known.
+    pub lowest_permille: u16,
+}
+
+/// The number of steps of the reserved core's speed, and its speed after each, of the highest, x 1000: four equal steps, or one if no speed between the
+/// lowest and the highest can be set.
+///
+/// speed(step) = lowest + (1000 - lowest) * step / steps
+fn reserved_speeds(range: SpeedRange) -> (u32, [u16; RESERVE_SPEEDS]) {
+    let lowest = u32::from(range.lowest_permille.min(1000));
+    let raises = if range.any_speed && lowest > 0 {
+        RESERVE_RAISES
+    } else {
+        1
+    };
+    let mut permille = [0; RESERVE_SPEEDS];
+    for (step, speed) in (0..=raises).zip(&mut permille) {
+        *speed = (lowest + (1000 - lowest) * step / raises) as u16;
+    }
+    (raises, permille)
+}
+
+/// No core counts as hot here, which only sensors know.
+pub fn of(options: &Options, machine: &LiveMachine, watts: &Watts, range: SpeedRange) -> Config {
     let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let hold_ns = options.hold.map_or(default_hold_ns(machine.transition_ns), ns);
     let (policy, goal) = (options.policy.policy, options.goal.unwrap_or_default());
@@ -30,9 +57,10 @@ pub fn of(options: &Options, machine: &LiveMachine, watts: &Watts, any_speed: bo
         ),
     };
     let chosen = match &watts.machine {
-        Some(known) if !any_speed => costs::without_speeds(chosen, known),
+        Some(known) if !range.any_speed => costs::without_speeds(chosen, known),
         _ => chosen,
     };
+    let (reserve_raises, reserve_permille) = reserved_speeds(range);
     Config {
         nr_cpus: machine.cpus.len() as u32,
         fixed_size: options.policy.cores,
@@ -47,18 +75,19 @@ pub fn of(options: &Options, machine: &LiveMachine, watts: &Watts, any_speed: bo
         transition_ns: machine.transition_ns,
         migration_ns: MIGRATION_NS,
         reserve: options.reserve(),
-        reserve_raises: RESERVE_RAISES,
+        reserve_raises,
+        reserve_permille,
         ..chosen
     }
 }
 
 /// For people: in what the configuration differs from that of goal balanced.
-pub fn effects(options: &Options, machine: &LiveMachine, watts: &Watts, any_speed: bool) -> Vec<String> {
+pub fn effects(options: &Options, machine: &LiveMachine, watts: &Watts, range: SpeedRange) -> Vec<String> {
     let balanced = Options {
         goal: Some(Goal::Balanced),
         ..options.clone()
     };
-    let [was, is] = [&balanced, options].map(|options| of(options, machine, watts, any_speed));
+    let [was, is] = [&balanced, options].map(|options| of(options, machine, watts, range));
     let mut effects = Vec::new();
     if is.spare != was.spare {
         effects.push(format!("spare {}", is.spare));
@@ -122,6 +151,11 @@ mod tests {
     use lop_policy::{Named, Sizing};
     use rules::{LONGEST, PHASES, SPEEDUP, TURNS, WHOLE};
 
+    const ANY: SpeedRange = SpeedRange {
+        any_speed: true,
+        lowest_permille: 400,
+    };
+
     fn machine(nr_memory_domains: u16, nr_tiers: u16, threads: u16) -> LiveMachine {
         let root = tempfile::tempdir().unwrap();
         let cpus = root.path().join("sys/devices/system/cpu");
@@ -149,8 +183,27 @@ mod tests {
             hold: hold_ms.map(Duration::from_millis),
             ..Options::default()
         };
-        let config = of(&options, &machine, &watts(None, false), true);
+        let config = of(&options, &machine, &watts(None, false), ANY);
         (config.hold_ns / 1_000_000, config.last_hold_ns / 1_000_000)
+    }
+
+    /// 600 thousandths in four steps of 150. In one step where only the lowest and the highest speed can be set, or the lowest is not known.
+    #[test]
+    fn the_reserved_core_has_as_many_speeds_as_can_be_set() {
+        for (any_speed, lowest_permille, expected) in [
+            (true, 400, [400, 550, 700, 850, 1000].as_slice()),
+            (false, 400, &[400, 1000]),
+            (true, 0, &[0, 1000]),
+            (true, 1000, &[1000; 5]),
+        ] {
+            let range = SpeedRange {
+                any_speed,
+                lowest_permille,
+            };
+            let config = of(&Options::default(), &machine(1, 1, 1), &watts(None, false), range);
+            let speeds = &config.reserve_permille[..=config.reserve_raises as usize];
+            assert_eq!(speeds, expected, "{range:?}");
+        }
     }
 
     /// 100 transitions of 500 us are 50 ms. The user's setting takes precedence, and the last member stays at least as long.
@@ -171,7 +224,7 @@ mod tests {
                 &Options::default(),
                 &machine(1, 1, 1),
                 &watts(Some(model.clone()), true),
-                true,
+                ANY,
             );
             let simulated = costs::config(Named::Auto, Goal::Balanced, found.hold_ns, &model);
             let expected = Config {
@@ -179,7 +232,8 @@ mod tests {
                 transition_ns: found.transition_ns,
                 hot_mc: i32::MAX,
                 migration_ns: MIGRATION_NS,
-                reserve_raises: RESERVE_RAISES,
+                reserve_raises: found.reserve_raises,
+                reserve_permille: found.reserve_permille,
                 ..simulated
             };
             assert_eq!(found, expected, "{name}");
@@ -200,7 +254,7 @@ mod tests {
                 &options,
                 &machine(1, 1, 1),
                 &watts(Some(model.clone()), are_measured),
-                true,
+                ANY,
             )
         };
         let (measured, guessed) = (chosen(Named::Auto, true), chosen(Named::Auto, false));
@@ -225,7 +279,7 @@ mod tests {
                 ..Options::default()
             };
             let model = measured.map(|name| lop_machine::load(name, &[]).unwrap());
-            effects(&options, &machine(2, 1, 1), &watts(model, true), true)
+            effects(&options, &machine(2, 1, 1), &watts(model, true), ANY)
         };
         for measured in [None, Some("laptop-hybrid")] {
             assert_eq!(told(Goal::Balanced, measured), [""; 0]);
@@ -284,7 +338,7 @@ mod tests {
                 &options,
                 &machine(nr_domains, nr_tiers, threads),
                 &watts(None, false),
-                true,
+                ANY,
             );
             assert_eq!(
                 (found.rules, found.domains, found.spare),

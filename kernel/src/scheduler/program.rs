@@ -17,7 +17,7 @@ use libbpf_rs::{Iter, MapHandle, OpenObject, RingBuffer, RingBufferBuilder};
 use lop_machine::live::LiveMachine;
 use lop_machine::speed::{perf_of_permille, Wish, LOW_PERF, RELEASED_PERF};
 use lop_policy::record::Record;
-use lop_policy::{rules, Config, Domains, GoalConfig, GreenWork, Reserve, Sched};
+use lop_policy::{rules, Config, Domains, GoalConfig, GreenWork, Reserve, Sched, MAX_NODES, NO_TEMPERATURE};
 use scx_utils::{scx_ops_attach, scx_ops_load, scx_ops_open, uei_exited, uei_read, UserExitInfo};
 use skeleton::{BpfSkel, BpfSkelBuilder};
 use std::cell::RefCell;
@@ -65,6 +65,19 @@ pub struct SpeedWishes {
     pub told: bool,
 }
 
+/// Records that the loader takes before it looks for requests again. Without a bound it takes records for as long as tasks make them faster than a log
+/// is written, and no request is answered.
+const MOST_RECORDS: usize = 256;
+
+/// What the loader reads for the rules of the program.
+#[derive(Clone, Copy)]
+pub struct Readings {
+    /// Cache misses of threads.
+    pub misses: bool,
+    /// Temperatures of cores.
+    pub heat: bool,
+}
+
 /// How a program that did not fail ended.
 pub enum Ended {
     Stopped,
@@ -94,13 +107,13 @@ impl Program {
         machine: &LiveMachine,
         config: Config,
         wishes: &SpeedWishes,
-        measures: bool,
+        readings: Readings,
         pages: Option<BorrowedFd<'_>>,
     ) -> Result<Self, KernelError> {
         libbpf_log::listen(options.verbose > 1);
         scx_utils::try_set_rlimit_infinity();
         let locks = Locks::look(config.rules & rules::PHASES != 0);
-        let skel = open_and_load(options, machine, wishes, measures, &config, &locks, pages)
+        let skel = open_and_load(options, machine, wishes, readings, &config, &locks, pages)
             .map_err(|error| refused("the kernel does not take the scheduler's program", &error))?;
         let arrived = Rc::new(RefCell::new(Vec::new()));
         let ring =
@@ -166,10 +179,16 @@ impl Program {
         unsafe { BorrowedFd::borrow_raw(self.ring.epoll_fd()) }
     }
 
-    /// The records since the last call.
+    /// The next records, [`MOST_RECORDS`] at most; with more, [`Self::records_fd`] stays readable.
     pub fn records(&self) -> Vec<Record> {
         // The callback drops unknown records; consuming itself does not fail.
-        let _ = self.ring.consume();
+        self.ring.consume_raw_n(MOST_RECORDS);
+        self.arrived.take()
+    }
+
+    /// All records that are left, once the program is detached.
+    pub fn last_records(&self) -> Vec<Record> {
+        self.ring.consume_raw();
         self.arrived.take()
     }
 
@@ -232,7 +251,7 @@ impl Program {
     }
 
     pub fn reserved(&self) -> Option<Reserved> {
-        state::reserved(self.sched())
+        Reserved::of(self.sched())
     }
 
     /// The policy's state, which the program may change at any moment.
@@ -280,6 +299,25 @@ impl Program {
         Ok(())
     }
 
+    /// Lets the policy swap CPUs by these temperatures, in thousandths of a degree Celsius by CPU. A CPU that is not among them has no sensor.
+    ///
+    /// # Errors
+    /// The kernel does not run the program.
+    pub fn swap_by(&mut self, temperatures_mc: &BTreeMap<u32, i32>) -> Result<(), KernelError> {
+        let bss = self.skel.maps.bss_data.as_mut().expect("the program has variables");
+        for (cpu, place) in (0..).zip(&mut bss.temperature_mc) {
+            *place = temperatures_mc.get(&cpu).copied().unwrap_or(NO_TEMPERATURE);
+        }
+        run_program(self.skel.progs.lop_heat.as_fd(), &mut 0u32)
+            .map_err(|error| refused("CPUs cannot be swapped for heat", &error.into()))
+    }
+
+    /// Makes the program report again when a task runs.
+    pub fn read_heat_no_more(&mut self) {
+        let bss = self.skel.maps.bss_data.as_mut().expect("the program has variables");
+        bss.reads_heat = 0;
+    }
+
     /// Makes the program report again when a thread runs that is worth a plan.
     pub fn look_no_more(&mut self) {
         let bss = self.skel.maps.bss_data.as_mut().expect("the program has variables");
@@ -324,7 +362,7 @@ fn open_and_load(
     options: &Options,
     machine: &LiveMachine,
     wishes: &SpeedWishes,
-    measures: bool,
+    readings: Readings,
     config: &Config,
     locks: &Locks,
     pages: Option<BorrowedFd<'_>>,
@@ -346,6 +384,7 @@ fn open_and_load(
     skel.progs.lop_look.set_autoload(config.plans());
     skel.progs.lop_order.set_autoload(config.plans());
     skel.progs.lop_goal.set_autoload(options.goal.is_some());
+    skel.progs.lop_heat.set_autoload(readings.heat);
     places::make(&mut skel, &options.root, options.places, config.rules != 0)?;
     let rodata = skel.maps.rodata_data.as_mut().expect("the program has constants");
     let last_cpu = machine.cpus.iter().map(|c| c.number).max().unwrap_or(0);
@@ -355,14 +394,20 @@ fn open_and_load(
     rodata.ranks = config.rules != 0;
     rodata.plans_domains = config.domains != Domains::AsCome;
     rodata.plans = config.plans();
-    rodata.measures = measures;
+    rodata.measures = readings.misses;
     rodata.reserves = config.reserve != Reserve::Never;
     rodata.paces = config.green == GreenWork::Paced;
     rodata.places_light = config.light;
     rodata.makes_room = config.room;
+    rodata.senses = readings.heat;
     for (rung, perf) in config.rung.iter().zip(&mut rodata.rung_perf) {
         *perf = perf_of_permille(rung.speed_permille);
     }
+    for (&permille, perf) in config.reserve_permille.iter().zip(&mut rodata.reserved_perf) {
+        *perf = perf_of_permille(permille);
+    }
+    rodata.has_nodes = config.rules != 0 && machine.nr_nodes > 1;
+    (rodata.node_bits, rodata.node_numbers) = nodes(machine);
     rodata.caps = config.most_high != 0;
     rodata.isolates = !machine.isolated().is_empty();
     rodata.system_cgroups = system_cgroups(&options.root);
@@ -387,6 +432,22 @@ fn open_and_load(
         bss.asked_perf[cpu] = RELEASED_PERF;
     }
     Ok(scx_ops_load!(skel, lopsided_ops, uei)?)
+}
+
+/// A bit for each node by the kernel's number, and the policy's number of each. No bits if some node has a higher number than the program reads.
+fn nodes(machine: &LiveMachine) -> (u64, [u8; MAX_NODES]) {
+    let mut found = (0, [0; MAX_NODES]);
+    for (number, of_kernel) in machine.node_numbers.iter().enumerate() {
+        match of_kernel.map(|of_kernel| of_kernel as usize) {
+            None => {}
+            Some(of_kernel) if of_kernel < MAX_NODES => {
+                found.0 |= 1 << of_kernel;
+                found.1[of_kernel] = number as u8;
+            }
+            Some(_) => return (0, [0; MAX_NODES]),
+        }
+    }
+    found
 }
 
 /// Writes what each CPU requests of the kernel's governor while it is high.
@@ -435,6 +496,24 @@ fn listen_to(skel: &BpfSkel<'static>, arrived: &Rc<RefCell<Vec<Record>>>) -> any
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Nodes 2 and 0 of the kernel are 0 and 1 here; 1 has no CPU.
+    #[test]
+    fn nodes_are_numbered_as_the_policy_has_them() {
+        let of = |numbers: &[Option<u32>]| {
+            let root = tempfile::tempdir().unwrap();
+            let cpus = root.path().join("sys/devices/system/cpu");
+            std::fs::create_dir_all(&cpus).unwrap();
+            std::fs::write(cpus.join("present"), "0\n").unwrap();
+            std::fs::write(cpus.join("online"), "0\n").unwrap();
+            let mut machine = lop_machine::live::read(root.path()).unwrap();
+            machine.node_numbers = numbers.to_vec();
+            nodes(&machine)
+        };
+        let (bits, numbers) = of(&[Some(2), Some(0), None]);
+        assert_eq!((bits, numbers[0], numbers[2]), (0b101, 1, 0));
+        assert_eq!(of(&[Some(2), Some(64)]).0, 0);
+    }
 
     #[test]
     fn sysrq_and_the_watchdog_end_it_from_outside() {

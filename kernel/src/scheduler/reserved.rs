@@ -4,7 +4,8 @@
 use super::speeds::SpeedSetter;
 use crate::adapter::Observer;
 use lop_machine::live::LiveMachine;
-use lop_policy::Reserve;
+use lop_machine::speed::Wish;
+use lop_policy::{Config, Reserve, Sched, RESERVE_SPEEDS};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -28,8 +29,29 @@ pub fn system_cgroups(root: &Path) -> [u64; 2] {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reserved {
     pub cpu: u32,
-    /// Whether it was raised to its highest speed.
-    pub raised: bool,
+    pub speed: Wish,
+}
+
+impl Reserved {
+    /// `None`: no CPU is reserved.
+    pub fn of(sched: &Sched) -> Option<Self> {
+        let (cpu, raised) = sched.reserved();
+        Some(Self {
+            cpu: cpu?,
+            speed: speed(&sched.config, raised),
+        })
+    }
+}
+
+/// The speed after so many steps up.
+fn speed(config: &Config, raised: u32) -> Wish {
+    match raised {
+        0 => Wish::Low,
+        raised if raised < config.reserve_raises => {
+            Wish::Share(config.reserve_permille[raised as usize % RESERVE_SPEEDS])
+        }
+        _ => Wish::High,
+    }
 }
 
 /// What is known of a reservation apart from its present state.
@@ -83,10 +105,12 @@ impl Reservation {
     }
 
     fn state(&self, reserved: Reserved) -> String {
-        let speed = match (self.speeds_act, reserved.raised) {
-            (false, _) => "at the speed that it has: none is set here",
-            (_, false) => "at its lowest speed",
-            (_, true) => "at its highest speed, since it was more than 90 % busy at its lowest",
+        let needs = "since it was more than 90 % busy below that";
+        let speed = match (self.speeds_act, reserved.speed) {
+            (false, _) => "at the speed that it has: none is set here".to_string(),
+            (_, Wish::Low | Wish::Released) => "at its lowest speed".to_string(),
+            (_, Wish::Share(permille)) => format!("at {} % of its highest speed, {needs}", (permille + 5) / 10),
+            (_, Wish::High) => format!("at its highest speed, {needs}"),
         };
         format!("CPU {} runs the system's own work alone, {speed}", reserved.cpu)
     }
@@ -144,21 +168,26 @@ mod tests {
 
     #[test]
     fn it_says_what_holds_now() {
-        let at = |raised| Some(Reserved { cpu: 3, raised });
+        let at = |speed| Some(Reserved { cpu: 3, speed });
         for (reservation, now, said) in [
             (
                 reservation(Reserve::Asked, Some(3), true),
-                at(false),
+                at(Wish::Low),
                 "alone, at its lowest speed",
             ),
             (
                 reservation(Reserve::Asked, Some(3), true),
-                at(true),
+                at(Wish::High),
                 "at its highest speed",
             ),
             (
+                reservation(Reserve::Asked, Some(3), true),
+                at(Wish::Share(555)),
+                "alone, at 56 % of its highest speed",
+            ),
+            (
                 reservation(Reserve::Asked, Some(3), false),
-                at(false),
+                at(Wish::Low),
                 "none is set here",
             ),
             (
@@ -174,6 +203,17 @@ mod tests {
             assert_eq!(lines.len() == 2, now.is_some(), "{lines:?}");
         }
         assert!(Reservation::default().describe(None).is_empty());
+    }
+
+    #[test]
+    fn a_step_is_a_speed_between_the_lowest_and_the_highest() {
+        let mut config = Config {
+            reserve_raises: 2,
+            ..Config::default()
+        };
+        config.reserve_permille[..3].copy_from_slice(&[400, 700, 1000]);
+        let speeds = [0, 1, 2].map(|raised| speed(&config, raised));
+        assert_eq!(speeds, [Wish::Low, Wish::Share(700), Wish::High]);
     }
 
     #[test]

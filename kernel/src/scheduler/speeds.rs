@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Speeds as far as user space sets them: which governors take the program's requests, and which files follow its sets.
 
+use super::config::SpeedRange;
 use super::program::SpeedWishes;
 use crate::adapter::{KernelError, Observer, Restored};
 use crate::options::{Goal, Options};
 use lop_machine::costs::Control;
+use lop_machine::live::{LiveCpu, LiveMachine};
 use lop_machine::speed::{restore_from_journal, HighSpeed, Mechanism, SpeedError, Speeds, Wish};
 use lop_policy::record::{Kind, Record};
 use std::collections::BTreeMap;
@@ -194,7 +196,7 @@ impl SpeedSetter {
 
     /// Whether a CPU can be told any speed between its lowest and its highest. A governor that takes requests as shares of the present speed cannot
     /// ([`Speeds::requests_to_top`]).
-    pub fn tells_any_speed(&self) -> bool {
+    fn tells_any_speed(&self) -> bool {
         let in_steps = self.speeds.as_ref().is_some_and(|speeds| speeds.requests_to_top() > 1);
         let tells = |d: &lop_machine::speed::ClockDomain| match d.mechanism {
             Mechanism::Nothing { .. } => false,
@@ -202,6 +204,21 @@ impl SpeedSetter {
             _ => true,
         };
         self.acts() && self.domains().all(tells)
+    }
+
+    /// The speeds that can be set on this machine.
+    pub fn range(&self, machine: &LiveMachine) -> SpeedRange {
+        let slowest = machine.cpus.iter().filter(|cpu| cpu.tier + 1 == machine.nr_tiers);
+        let share = |about: &LiveCpu| {
+            let mut domains = self.domains();
+            let domain = domains.find(|d| d.cpus.contains(&(about.number as usize)))?;
+            let share = 1000 * u64::from(domain.min_khz?) / about.max_khz?;
+            Some(share.min(1000) as u16)
+        };
+        SpeedRange {
+            any_speed: self.tells_any_speed(),
+            lowest_permille: slowest.filter_map(share).min().unwrap_or(0),
+        }
     }
 
     pub fn describe(&self) -> Vec<String> {

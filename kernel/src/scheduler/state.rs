@@ -64,10 +64,12 @@ pub fn wishes(skel: &BpfSkel<'_>, machine: &LiveMachine) -> BTreeMap<usize, Wish
         .iter()
         .map(|about| about.number as usize)
         .filter(|&cpu| sched.online.has(cpu));
-    let wish = |cpu| match (high.has(cpu), green.has(cpu)) {
-        (true, _) => Wish::High,
-        (false, true) => Wish::Share(share(cpu)),
-        (false, false) => Wish::Low,
+    let reserved = Reserved::of(sched);
+    let wish = |cpu| match (reserved, high.has(cpu), green.has(cpu)) {
+        (Some(reserved), ..) if sched.on_reserved_core(cpu as u32) => reserved.speed,
+        (_, true, _) => Wish::High,
+        (_, false, true) => Wish::Share(share(cpu)),
+        (_, false, false) => Wish::Low,
     };
     online.map(|cpu| (cpu, wish(cpu))).collect()
 }
@@ -195,15 +197,6 @@ pub fn goal(goal: GoalConfig) -> lop_goal_config {
         keeps_kind: goal.keeps_kind,
         domains: goal.domains,
     }
-}
-
-/// The CPU that is reserved now, if any.
-pub fn reserved(sched: &Sched) -> Option<Reserved> {
-    let (cpu, raised) = sched.reserved();
-    cpu.map(|cpu| Reserved {
-        cpu,
-        raised: raised > 0,
-    })
 }
 
 pub fn now_ns() -> u64 {

@@ -8,8 +8,12 @@ use super::{LiveError, MAX_NODES};
 
 const ONLINE: &str = "sys/devices/system/node/online";
 
-/// Nodes that have CPUs. A kernel without NUMA lists none; then there is one node.
-pub fn read(reader: &mut Reader, present: &Present, stand_in: &[usize]) -> Result<Numbering, LiveError> {
+/// Nodes that have CPUs, and the kernel's number of each; `None`: no node lists its CPUs. A kernel without NUMA lists none; then there is one node.
+pub fn read(
+    reader: &mut Reader,
+    present: &Present,
+    stand_in: &[usize],
+) -> Result<(Numbering, Vec<Option<u32>>), LiveError> {
     let mut node_of: Vec<Option<u32>> = vec![None; present.numbers.len()];
     for node in reader.list(ONLINE)?.unwrap_or_default() {
         let file = format!("sys/devices/system/node/node{node}/cpulist");
@@ -30,7 +34,11 @@ pub fn read(reader: &mut Reader, present: &Present, stand_in: &[usize]) -> Resul
             "boot with numa=off on the kernel's command line, or raise LOP_MAX_NODES in policy/core/topology.h and build anew";
         return Err(reader.too_many(ONLINE, &what, MAX_NODES, way_out));
     }
-    Ok(nodes)
+    let mut kernel_numbers = vec![None; usize::from(nodes.count)];
+    for (&node, &i) in nodes.of.iter().zip(stand_in) {
+        kernel_numbers[usize::from(node)] = node_of[i];
+    }
+    Ok((nodes, kernel_numbers))
 }
 
 fn note_unknown(reader: &mut Reader, present: &Present, node_of: &[Option<u32>]) {

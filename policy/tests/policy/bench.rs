@@ -3,7 +3,7 @@
 
 use lop_policy::{
     App, Config, CpuBits, CpuPlace, Domains, Env, GreenWork, Group, Next, Point, Policy, PolicyHandle, Reserve, Rung,
-    Set, Sizing, Task, NONE, WEIGHT_DEFAULT,
+    Set, Sizing, Task, NONE, RESERVE_SPEEDS, WEIGHT_DEFAULT,
 };
 use std::collections::{BTreeMap, VecDeque};
 
@@ -159,6 +159,13 @@ impl World {
     }
 }
 
+/// Speeds of the reserved core, of its highest, x 1000.
+pub fn steps<const N: usize>(permille: [u16; N]) -> [u16; RESERVE_SPEEDS] {
+    let mut all = [0; RESERVE_SPEEDS];
+    all[..permille.len()].copy_from_slice(&permille);
+    all
+}
+
 pub fn config() -> Config {
     Config {
         nr_cpus: 0,
@@ -177,6 +184,7 @@ pub fn config() -> Config {
         hot_mc: 80_000,
         reserve: Reserve::Never,
         reserve_raises: 2,
+        reserve_permille: steps([250, 500, 1000]),
         reserve_window_ns: 100 * MS,
         ..Config::default()
     }

@@ -2,7 +2,7 @@
 //! Which core joins and which leaves: each criterion against the next.
 
 use crate::bench::{config, flat, Bench, HOLD, LAST_HOLD, MS};
-use lop_policy::{Config, CpuBits, CpuPlace, GreenWork, Set, Sizing, NONE};
+use lop_policy::{App, Config, CpuBits, CpuPlace, GreenWork, Set, Sizing, NONE};
 
 /// CPU 0 is the first member (the lowest number of equals). Each row then says which CPU joins and which one loses.
 fn second(place: impl Fn(usize) -> CpuPlace, hot: &[u32]) -> i32 {
@@ -130,6 +130,45 @@ fn an_application_that_shares_memory_stays_on_its_node() {
             bench.wake(tasks[1]);
             assert_eq!(bench.high(), high);
         }
+    }
+}
+
+/// Even CPUs are node 0, odd ones node 1, and CPU 0 is high from the start. Of an application whose tasks share memory the first runs there, and the
+/// others join it on that node, or on the only one where its memory may be. Without that each CPU comes from the node with fewest members.
+#[test]
+fn the_only_node_of_its_memory_goes_before_the_one_of_its_first_task() {
+    let place = |cpu: usize| CpuPlace {
+        node: (cpu % 2) as u16,
+        voltage_domain: 0,
+        ..flat(cpu)
+    };
+    for (only_node, high) in [
+        (None, [0, 1, 2, 3]),
+        (Some(NONE), [0, 2, 4, 6]),
+        (Some(0), [0, 2, 4, 6]),
+        (Some(1), [0, 1, 3, 5]),
+    ] {
+        let mut bench = Bench::new(8, Config { spare: 0, ..config() }, place);
+        let app = bench.app(0);
+        let tasks = [(); 4].map(|()| bench.task_of(app));
+        bench.wake(tasks[0]);
+        assert_eq!(bench.apps[app].home_node, 0);
+        if let Some(only_node) = only_node {
+            bench.apps[app].share_memory(only_node);
+        }
+        bench.wake_all(&tasks[1..]);
+        assert_eq!(bench.high(), high, "{only_node:?}");
+    }
+}
+
+/// A home stays when the memory may be on several nodes again, and changes with the only one.
+#[test]
+fn a_home_changes_with_the_only_node_of_its_memory() {
+    let mut app = App::new(0);
+    for (only_node, home_node) in [(NONE, NONE), (1, 1), (NONE, 1), (0, 0)] {
+        app.share_memory(only_node);
+        assert!(app.shares_memory);
+        assert_eq!(app.home_node, home_node);
     }
 }
 

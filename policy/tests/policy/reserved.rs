@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! A core reserved for the operating system's own work.
 
-use crate::bench::{config, flat, siblings, Asked, Bench, HOLD, LAST_HOLD, MS, US};
+use crate::bench::{config, flat, siblings, steps, Asked, Bench, HOLD, LAST_HOLD, MS, S, US};
 use lop_policy::{rules, Config, CpuPlace, Reserve, Set, Sizing};
 
 fn asked() -> Config {
@@ -355,6 +355,157 @@ fn it_is_raised_step_by_step_and_then_given_up() {
     let others = bench.tasks(8);
     bench.wake_all(&others);
     assert!((0..8).all(|cpu| bench.running[cpu].is_some()));
+}
+
+/// A reserved core that was busy for 100 ms since the start, and so is one step up; its task has just blocked.
+fn one_step_up(permille: [u16; 3]) -> (Bench, usize) {
+    let config = Config {
+        reserve_permille: steps(permille),
+        ..all_high()
+    };
+    let mut bench = Bench::new(4, config, flat);
+    let daemon = system(&mut bench);
+    raise(&mut bench, daemon);
+    (bench, daemon)
+}
+
+/// Work without a pause, until the speed is a step higher; at 100 ms it is.
+fn raise(bench: &mut Bench, daemon: usize) {
+    let before = raised(bench).expect("reserved");
+    bench.wake(daemon);
+    bench.pass(100 * MS);
+    bench.run_and_block(0, 100 * MS);
+    assert_eq!(raised(bench), Some(before + 1));
+}
+
+fn rest_then_work(bench: &mut Bench, daemon: usize, rest_ns: u64, work_ns: u64) {
+    bench.pass(rest_ns);
+    bench.wake(daemon);
+    bench.pass(work_ns);
+    bench.run_and_block(0, work_ns);
+}
+
+/// The worked example of lop_reserve_fits_below(), beside one whose lower speed is nearer and one whose lower speed is not
+/// known. The work of a second comes in ten equal parts.
+#[test]
+fn a_step_down_where_three_quarters_of_the_time_are_enough() {
+    for (permille, busy_us, expected) in [
+        ([500, 1000, 1000], 375_000, 0),
+        ([500, 1000, 1000], 375_001, 1),
+        ([800, 1000, 1000], 600_000, 0),
+        ([800, 1000, 1000], 600_001, 1),
+        ([0, 1000, 1000], 1, 1),
+    ] {
+        let (mut bench, daemon) = one_step_up(permille);
+        for _ in 0..10 {
+            let work_ns = busy_us * US / 10;
+            rest_then_work(&mut bench, daemon, 100 * MS - work_ns, work_ns);
+        }
+        assert_eq!(raised(&bench), Some(expected), "{permille:?}, busy for {busy_us} us");
+    }
+}
+
+/// Twenty steps from 500 to 1000. At the 17th the core has 925, and one below 900: it fits if busy for 3/4 * 900 / 925 of the time, 0.7297.
+#[test]
+fn each_of_many_steps_has_its_speed() {
+    for (busy_us, expected) in [(729_000, 16), (730_000, 17)] {
+        let config = Config {
+            reserve_raises: 20,
+            reserve_permille: steps(std::array::from_fn::<_, 21, _>(|step| 500 + 25 * step as u16)),
+            ..all_high()
+        };
+        let mut bench = Bench::new(4, config, flat);
+        let daemon = system(&mut bench);
+        (0..17).for_each(|_| raise(&mut bench, daemon));
+        for _ in 0..10 {
+            let work_ns = busy_us * US / 10;
+            rest_then_work(&mut bench, daemon, 100 * MS - work_ns, work_ns);
+        }
+        assert_eq!(raised(&bench), Some(expected), "busy for {busy_us} us");
+    }
+}
+
+/// Ten windows of 100 ms: the core falls idle 999 ms after the step up, and 1 s after it.
+#[test]
+fn a_pause_of_less_than_a_second_lowers_nothing() {
+    for (rest_ms, expected) in [(998, 1), (999, 0)] {
+        let (mut bench, daemon) = one_step_up([500, 1000, 1000]);
+        rest_then_work(&mut bench, daemon, rest_ms * MS, MS);
+        assert_eq!(raised(&bench), Some(expected), "rested for {rest_ms} ms");
+    }
+}
+
+/// Two steps up; a step down at the end of each second, told for the CPU and its sibling, and none below the first speed.
+#[test]
+fn it_goes_down_step_by_step() {
+    let mut bench = Bench::new(8, all_high(), siblings);
+    let daemon = system(&mut bench);
+    raise(&mut bench, daemon);
+    raise(&mut bench, daemon);
+    for expected in [1, 0] {
+        bench.world.log.clear();
+        rest_then_work(&mut bench, daemon, 999 * MS, MS);
+        for cpu in [0, 1] {
+            assert!(bench.world.log.contains(&Asked::Raised { cpu, raised: expected }));
+        }
+        assert_eq!(raised(&bench), Some(expected));
+    }
+    bench.world.log.clear();
+    rest_then_work(&mut bench, daemon, 999 * MS, MS);
+    assert!(!bench
+        .world
+        .log
+        .iter()
+        .any(|asked| matches!(asked, Asked::Raised { .. })));
+}
+
+/// A second with too much work is over when the core falls idle: the next one begins then.
+#[test]
+fn a_busy_second_begins_another_one() {
+    let (mut bench, daemon) = one_step_up([500, 1000, 1000]);
+    for _ in 0..10 {
+        rest_then_work(&mut bench, daemon, 50 * MS, 50 * MS);
+    }
+    assert_eq!(raised(&bench), Some(1), "1 s, half of it busy");
+    for (rest_ms, expected) in [(500, 1), (498, 0)] {
+        rest_then_work(&mut bench, daemon, rest_ms * MS, MS);
+        assert_eq!(raised(&bench), Some(expected));
+    }
+}
+
+/// Bursts of 100 ms that need the higher speed: the pause after which it is lowered doubles from 1 s to 64 s.
+#[test]
+fn bursts_change_the_speed_less_and_less_often() {
+    let (mut bench, daemon) = one_step_up([500, 1000, 1000]);
+    for calm_s in [1, 2, 4, 8, 16, 32, 64, 64] {
+        rest_then_work(&mut bench, daemon, calm_s * S - 2 * MS, MS);
+        assert_eq!(raised(&bench), Some(1), "1 ms before {calm_s} s");
+        rest_then_work(&mut bench, daemon, 0, MS);
+        assert_eq!(raised(&bench), Some(0), "at {calm_s} s");
+        bench.pass(10 * MS);
+        raise(&mut bench, daemon);
+    }
+}
+
+/// Raised twice in a row is no failed step down.
+#[test]
+fn only_a_step_up_after_a_step_down_backs_off() {
+    let (mut bench, daemon) = one_step_up([250, 500, 1000]);
+    raise(&mut bench, daemon);
+    rest_then_work(&mut bench, daemon, 999 * MS, MS);
+    assert_eq!(raised(&bench), Some(1));
+    rest_then_work(&mut bench, daemon, 999 * MS, MS);
+    assert_eq!(raised(&bench), Some(0));
+}
+
+/// An hour at a higher speed without work: nothing wakes the core to lower it. Its next work, of a millisecond, does.
+#[test]
+fn no_timer_lowers_a_core_that_sleeps() {
+    let (mut bench, daemon) = one_step_up([500, 1000, 1000]);
+    bench.pass(200 * MS);
+    assert_eq!(bench.world.timer_at_ns, None);
+    rest_then_work(&mut bench, daemon, 3_600 * S, MS);
+    assert_eq!(raised(&bench), Some(0));
 }
 
 /// Sets by demand: tasks that were active for the reserved CPU when it was given up are demand like any other, and

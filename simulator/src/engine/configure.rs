@@ -82,6 +82,9 @@ pub(super) fn config(
     let mut chosen = parameters
         .watts
         .config(variant.named(), parameters.goal, hold_ns, machine);
+    chosen.hot_mc = machine
+        .thermal
+        .map_or(i32::MAX, |thermal| (thermal.limit_c * 1000.0) as i32);
     match variant {
         SetsVariant::Auto(without) => without.leave_out(&mut chosen, &Config::of(variant.named(), hold_ns)),
         // Who names it here asks for it, on machines of fewer than four cores too: `lop start --reserve asked`.
@@ -89,6 +92,7 @@ pub(super) fn config(
         _ => {}
     }
     let most_high = PowerCap::asked(machine, parameters).map(|cap| cap.most_high);
+    let reserved = reserved_khz(machine, variant);
     Config {
         nr_cpus: machine.cpus.len() as u32,
         fixed_size,
@@ -101,12 +105,10 @@ pub(super) fn config(
         },
         transition_ns: costs::rise_ns(machine),
         heat_period_ns: parameters.heat_period_ns.unwrap_or(chosen.heat_period_ns),
-        hot_mc: machine
-            .thermal
-            .map_or(i32::MAX, |thermal| (thermal.limit_c * 1000.0) as i32),
         migration_ns: migration_ns(machine),
         reserve: parameters.reserve.unwrap_or(chosen.reserve),
-        reserve_raises: reserved_khz(machine, variant).len() as u32 - 1,
+        reserve_raises: reserved.len() as u32 - 1,
+        reserve_permille: permille_of(&reserved),
         ..chosen
     }
 }
@@ -141,8 +143,17 @@ fn migration_ns(machine: &Machine) -> u64 {
     2 * cost.context_switch_ns + cost.migration_ns + elsewhere_ns
 }
 
+/// Each frequency relative to the last one, x 1000.
+fn permille_of(khz: &[u64]) -> [u16; lop_policy::RESERVE_SPEEDS] {
+    let mut permille = [0; lop_policy::RESERVE_SPEEDS];
+    for (of, khz_of) in permille.iter_mut().zip(khz) {
+        *of = (1000 * khz_of / khz[khz.len() - 1]) as u16;
+    }
+    permille
+}
+
 /// Frequencies that the reserved core may run at, in kHz: from its own one to the highest of its kind, which is the slowest kind
-/// (policy/reserved/reserved.h).
+/// (policy/reserved/reserved.h). Of more than the policy has room for, the first, the last, and as many between at equal distances.
 pub(super) fn reserved_khz(machine: &Machine, variant: SetsVariant) -> Vec<u64> {
     let slowest = machine.cpus.iter().map(|cpu| cpu.kind).max().unwrap_or(0);
     let khz: Vec<u64> = (machine.kinds[usize::from(slowest)].opps.iter().map(|opp| opp.khz)).collect();
@@ -155,7 +166,11 @@ pub(super) fn reserved_khz(machine: &Machine, variant: SetsVariant) -> Vec<u64> 
         ReservedSpeed::Khz(khz) => khz.min(highest),
         ReservedSpeed::Share { part, of } => (highest * u64::from(part)).div_ceil(u64::from(of)),
     };
-    khz.into_iter().filter(|&khz| khz >= own).collect()
+    let khz: Vec<u64> = khz.into_iter().filter(|&khz| khz >= own).collect();
+    let most = khz.len().min(lop_policy::RESERVE_SPEEDS);
+    (0..most)
+        .map(|step| khz[step * (khz.len() - 1) / (most - 1).max(1)])
+        .collect()
 }
 
 /// # Errors
@@ -223,6 +238,7 @@ pub(super) fn live_machine(machine: &Machine, variant: SetsVariant) -> LiveMachi
         nr_memory_domains: machine.nr_memory_domains as u16,
         nr_nodes: machine.nr_nodes as u16,
         nr_sockets: machine.nr_sockets as u16,
+        node_numbers: Vec::new(),
         cache_kib: Vec::new(),
         transition_ns: machine.cpufreq.transition_ns,
         notes: Vec::new(),

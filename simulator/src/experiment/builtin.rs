@@ -6,7 +6,7 @@ use crate::fleet;
 use lop_machine::{input, InputError};
 use std::path::Path;
 
-const BUILTIN: [(&str, &str); 32] = [
+const BUILTIN: [(&str, &str); 33] = [
     (
         "recorded-build",
         include_str!("../../../data/experiments/recorded-build.toml"),
@@ -92,6 +92,7 @@ const BUILTIN: [(&str, &str); 32] = [
         include_str!("../../../data/experiments/idle-screen.toml"),
     ),
     ("warm-cores", include_str!("../../../data/experiments/warm-cores.toml")),
+    ("heat", include_str!("../../../data/experiments/heat.toml")),
     (
         "described-applications",
         include_str!("../../../data/experiments/described-applications.toml"),

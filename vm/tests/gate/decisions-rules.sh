@@ -79,7 +79,7 @@ expect 'auto gets watts' give_watts
 set_governor userspace
 all_work() { paced && in_background && goals && work; }
 # What tasks ran, of which their owner says that nobody waits for them, and by which clock they wake.
-logged auto all_work 'ran background clock goal' --policy auto --reserve asked
+logged auto all_work 'ran background clock goal shares' --policy auto --reserve asked
 expect 'auto: it went by them' grep -qm1 '"core_mw":[1-9]' /tmp/auto.log
 
 # Where energy-aware scheduling ships: tasks that sleep have homes, those that run for long have none, and others share them.

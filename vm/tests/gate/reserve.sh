@@ -31,6 +31,14 @@ disturbed() { ! is_at_rest && wait_for eval "grep 'is reserved no longer' /tmp/l
 at_lowest_speed() { wait_for eval 'speed_of_reserved "$low" || ! is_at_rest' && speed_of_reserved "$low"; }
 speed_of_reserved() { [ "$(cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_setspeed)" = "$1" ]; }
 
+# A daemon that computes for 250 ms raises the speed. Once it has little to do for a second or more, each end of its work lowers it by a step.
+rises_and_falls() {
+  as_daemon bursts --count 1 --busy-ms 250 --threads 1 >/dev/null
+  wait_for is_raised && status | grep '^reserved' && wait_for eval 'works_a_little && is_at_rest' && at_lowest_speed
+}
+is_raised() { status --format json >/tmp/status && grep -q 'own work alone, at .* since it was more than 90 % busy below that' /tmp/status; }
+works_a_little() { as_daemon bursts --count 1 --busy-ms 1 --threads 1 >/dev/null; sleep 0.3; }
+
 # More of the system's own work than one core can do, repeated until the core is given up.
 given_up() { wait_for saturated && reserved_is null && status | grep '^reserved'; }
 saturated() { bash -c saturate && grep -q 'CPU 0 is reserved no longer' /tmp/lop.log; }
@@ -51,6 +59,7 @@ expect 'CPU 0 is reserved' undisturbed reserved_is 0
 expect 'it runs at its lowest speed' undisturbed at_lowest_speed
 expect 'interrupts go there, as far as the machine lets them' undisturbed interrupts_are_there
 expect 'what is bound to it runs' bound_runs
+expect 'after a burst its speed rises, and goes back to the lowest' undisturbed rises_and_falls
 expect 'a load that saturates it gives the reservation up, which is said' given_up
 expect 'interrupts are back' wait_for affinities_are_back
 expect 'no watchdog exit, no restart' still_in_charge

@@ -87,6 +87,7 @@ struct task_struct {
 	u16 migration_disabled;
 	int nr_cpus_allowed;
 	struct cpumask mask, *cpus_ptr;
+	struct { unsigned long bits[1]; } mems_allowed;
 	struct { u32 flags; u64 slice, dsq_vtime; } scx;
 	struct task_group *sched_task_group;
 	const struct cred *cred;

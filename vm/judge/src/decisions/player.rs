@@ -255,7 +255,12 @@ impl Player {
                     (*task).policy().user_weight = value;
                 }
                 Kind::Speedup => (*task).policy().speedup_permille = value,
-                Kind::Shares => app.as_mut().context("no process shares memory")?.shares_memory = true,
+                Kind::Shares => {
+                    let nodes = policy::MAX_NODES as u32;
+                    anyhow::ensure!(value <= nodes, "node {} is none", value - 1);
+                    let app = app.as_mut().context("no process shares memory")?;
+                    app.share_memory(value as i32 - 1);
+                }
                 Kind::Exits => policy.pace_exits(world, task, at_ns),
                 Kind::Late => _ = policy.claim_late(world, task, app),
                 Kind::Clock => {
